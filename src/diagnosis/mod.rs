@@ -1,0 +1,1 @@
+//! Which recipes explain the evidence, in which order, and how sure.

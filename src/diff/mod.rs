@@ -1,0 +1,1 @@
+//! A plan as a person or `git apply` reads it.

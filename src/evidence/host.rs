@@ -1,0 +1,180 @@
+//! The machine, read-only.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::os::AbsPath;
+
+/// What a question may read of a machine.
+///
+/// There is no way to write through it, and none to run a project's program.
+pub trait Host {
+    /// Reads at most `limit` bytes of a regular file; a longer file is an error (`FileTooLarge`).
+    fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>>;
+    /// Describes what `path` itself is, without following a link.
+    fn inspect(&self, path: &Path) -> io::Result<Metadata>;
+    /// Describes what `path` leads to.
+    fn follow(&self, path: &Path) -> io::Result<Metadata>;
+    /// Lists the names in a folder, sorted; at most `limit`, more is an error.
+    fn list(&self, path: &Path, limit: usize) -> io::Result<Vec<OsString>>;
+    /// Returns what a link holds.
+    fn link(&self, path: &Path) -> io::Result<PathBuf>;
+    /// Returns `path` with every link followed.
+    fn real(&self, path: &Path) -> io::Result<PathBuf>;
+    /// Returns an environment variable as the user's command would see it.
+    fn env(&self, name: &str) -> Option<OsString>;
+    /// Lists the names of all environment variables, sorted.
+    fn env_names(&self) -> Vec<OsString>;
+    /// The folder that the user works in, or `-C DIR`.
+    fn project(&self) -> &AbsPath;
+    /// The user's home, where it exists.
+    fn home(&self) -> Option<&AbsPath>;
+    /// The effective user id of this process.
+    fn user(&self) -> u32;
+    /// What git says about the project folder.
+    fn git(&self) -> &dyn GitState;
+}
+
+/// What git knows, asked without running git.
+pub trait GitState {
+    /// The work tree's top level, or `None` outside git.
+    fn top_level(&self) -> Option<&AbsPath>;
+    /// Says whether `path` is tracked, or a folder that holds a tracked file.
+    /// An index that cannot be read counts as tracking everything.
+    fn tracks(&self, path: &AbsPath) -> bool;
+}
+
+/// The kind of a directory entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    File,
+    Folder,
+    Link,
+    Other,
+}
+
+/// What the file system says about an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metadata {
+    pub kind: FileKind,
+    /// Size in bytes.
+    pub len: u64,
+    /// Permission bits, `0o7777` at most.
+    pub mode: u32,
+    pub user: u32,
+    pub device: u64,
+    pub inode: u64,
+    pub modified: SystemTime,
+}
+
+/// This machine, with the environment that the user's command gets.
+pub struct LocalHost {
+    project: AbsPath,
+    home: Option<AbsPath>,
+    env: BTreeMap<OsString, OsString>,
+    git: Box<dyn GitState>,
+}
+
+impl LocalHost {
+    /// Takes the folder to work in and the environment; HOME counts only when it is an existing folder.
+    pub fn new(project: AbsPath, env: impl IntoIterator<Item = (OsString, OsString)>, git: Box<dyn GitState>) -> Self {
+        let env: BTreeMap<OsString, OsString> = env.into_iter().collect();
+        let home =
+            env.get(OsStr::new("HOME")).and_then(|home| AbsPath::new(home).ok()).filter(|home| home.as_path().is_dir());
+        Self { project, home, env, git }
+    }
+}
+
+impl From<&std::fs::Metadata> for Metadata {
+    fn from(meta: &std::fs::Metadata) -> Self {
+        let kind = match meta.file_type() {
+            t if t.is_file() => FileKind::File,
+            t if t.is_dir() => FileKind::Folder,
+            t if t.is_symlink() => FileKind::Link,
+            t => {
+                debug_assert!(t.is_fifo() || t.is_socket() || t.is_block_device() || t.is_char_device());
+                FileKind::Other
+            }
+        };
+        Self {
+            kind,
+            len: meta.len(),
+            mode: meta.mode() & 0o7777,
+            user: meta.uid(),
+            device: meta.dev(),
+            inode: meta.ino(),
+            modified: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+        }
+    }
+}
+
+impl Host for LocalHost {
+    fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+        // A pipe or device could block for ever or never end: only regular files are evidence.
+        if self.follow(path)?.kind != FileKind::File {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        std::fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(bytes)
+    }
+
+    fn inspect(&self, path: &Path) -> io::Result<Metadata> {
+        Ok((&std::fs::symlink_metadata(path)?).into())
+    }
+
+    fn follow(&self, path: &Path) -> io::Result<Metadata> {
+        Ok((&std::fs::metadata(path)?).into())
+    }
+
+    fn list(&self, path: &Path, limit: usize) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(path)? {
+            if names.len() == limit {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            names.push(entry?.file_name());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn link(&self, path: &Path) -> io::Result<PathBuf> {
+        std::fs::read_link(path)
+    }
+
+    fn real(&self, path: &Path) -> io::Result<PathBuf> {
+        std::fs::canonicalize(path)
+    }
+
+    fn env(&self, name: &str) -> Option<OsString> {
+        self.env.get(OsStr::new(name)).cloned()
+    }
+
+    fn env_names(&self) -> Vec<OsString> {
+        self.env.keys().cloned().collect()
+    }
+
+    fn project(&self) -> &AbsPath {
+        &self.project
+    }
+
+    fn home(&self) -> Option<&AbsPath> {
+        self.home.as_ref()
+    }
+
+    fn user(&self) -> u32 {
+        rustix::process::geteuid().as_raw()
+    }
+
+    fn git(&self) -> &dyn GitState {
+        self.git.as_ref()
+    }
+}

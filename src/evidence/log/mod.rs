@@ -1,0 +1,53 @@
+//! Logs: decoding, taking away what tools and CI systems put around a message, and one pass for all signatures.
+
+use std::collections::BTreeMap;
+
+/// One alternative of a signature, as the scanner takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    /// The regular expression as the recipe has it; a space matches a line break and its indentation.
+    pub regex: String,
+    /// One of these stands in every text that matches (see `literals`).
+    pub anchors: Vec<String>,
+    /// Lines that a match may span.
+    pub lines: u32,
+}
+
+/// What one log shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogScan {
+    /// Name of the file, `-` for standard input, or the stream of a command.
+    pub source: String,
+    /// Matches in order of appearance; bounded a pattern.
+    pub hits: Vec<Hit>,
+    /// The lines that look most like a first error, in order of appearance, at most 20.
+    pub telling: Vec<LogLine>,
+    /// The last lines, at most 40.
+    pub tail: Vec<LogLine>,
+    /// Lines read.
+    pub lines: u64,
+    /// Bytes read.
+    pub bytes: u64,
+}
+
+/// A match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// Index of the pattern.
+    pub pattern: usize,
+    /// 1-based lines of the original, split at LF.
+    pub first_line: u64,
+    pub last_line: u64,
+    /// The lines as they stand, decoded, bounded.
+    pub text: String,
+    /// Named groups, wrapped text rejoined by single spaces.
+    pub captures: BTreeMap<String, Vec<String>>,
+}
+
+/// A line of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// 1-based.
+    pub number: u64,
+    pub text: String,
+}

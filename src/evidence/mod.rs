@@ -1,0 +1,9 @@
+//! What happened, before anyone interprets it: logs, the machine as it may be read, questions to it.
+//!
+//! Everything here reads. Nothing executes what a project or a log names.
+
+pub mod host;
+pub mod log;
+pub mod questions;
+
+pub use host::{FileKind, GitState, Host, LocalHost, Metadata};

@@ -1,0 +1,91 @@
+//! Questions to the machine: one public function a question, in files by subject.
+//!
+//! A question reads, never writes, and never runs anything of the project. It answers with one word out of a
+//! closed set and with values; what it cannot find out is [`UNKNOWN`], never a guess.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use super::Host;
+use crate::recipe::{Text, Value};
+
+/// The word for "this cannot be found out here".
+pub const UNKNOWN: &str = "unknown";
+
+/// A question that recipes can name.
+pub struct Question {
+    pub name: &'static str,
+    /// One sentence for authors of recipes.
+    pub about: &'static str,
+    pub args: &'static [ArgSpec],
+    /// The words it can answer with, besides [`UNKNOWN`].
+    pub answers: &'static [&'static str],
+    /// Names of the values that come with an answer; each may be absent.
+    pub values: &'static [&'static str],
+    pub ask: fn(&Inquiry<'_>) -> Answer,
+}
+
+/// An argument that a question or a verb takes.
+pub struct ArgSpec {
+    pub name: &'static str,
+    pub required: bool,
+    pub about: &'static str,
+}
+
+/// What a question is asked with.
+pub struct Inquiry<'a> {
+    /// Arguments by name, already filled. An argument whose variables have no value is absent.
+    pub args: &'a BTreeMap<String, Value>,
+    pub host: &'a dyn Host,
+    /// The user's command, where there is one.
+    pub command: Option<&'a [OsString]>,
+}
+
+/// What the machine says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// One of the question's `answers`, or [`UNKNOWN`].
+    pub word: &'static str,
+    pub values: BTreeMap<&'static str, Value>,
+    /// What was seen, for the user: paths and figures, no secrets.
+    pub seen: Text,
+}
+
+impl Answer {
+    /// Makes an answer without values.
+    pub fn new(word: &'static str, seen: Text) -> Self {
+        Self { word, values: BTreeMap::new(), seen }
+    }
+
+    /// Adds a value.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.values.insert(name, value.into());
+        self
+    }
+}
+
+impl Inquiry<'_> {
+    /// Returns an argument as text, where it is given and not empty.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.args.get(name).map(Value::to_text).filter(|text| !text.is_empty())
+    }
+
+    /// Returns an argument as a list; absent is empty.
+    pub fn list(&self, name: &str) -> Vec<String> {
+        self.args.get(name).map(Value::to_list).unwrap_or_default()
+    }
+}
+
+/// All questions, by subject.
+const SUBJECTS: &[&[Question]] = &[];
+
+/// Finds a question by name.
+pub fn find(name: &str) -> Option<&'static Question> {
+    all().find(|question| question.name == name)
+}
+
+/// Lists all questions.
+pub fn all() -> impl Iterator<Item = &'static Question> {
+    SUBJECTS.iter().flat_map(|subject| subject.iter())
+}

@@ -1,0 +1,1 @@
+//! Text → text editors that keep every byte they were not asked to change. No input, no output.

@@ -1,0 +1,7 @@
+//! Thin adapters to the operating system: paths, files, processes and ptys, git.
+//!
+//! They decide nothing about repairs and never print.
+
+pub mod path;
+
+pub use path::{AbsPath, PathError};

@@ -1,0 +1,119 @@
+//! `${name}` in a recipe's strings.
+
+use super::{Value, Values};
+
+/// A string with `${name}` places; `$$` is a dollar sign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    Variable(String),
+}
+
+/// Why a string is no template, or cannot be filled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    #[error("`${{` at byte {0} is not closed")]
+    Unclosed(usize),
+    #[error("`${{{0}}}` is not a name")]
+    BadName(String),
+    #[error("`{0}` has no value")]
+    Unbound(String),
+}
+
+impl Template {
+    /// Parses a string; names are letters, digits, `_`, `-` and `.`.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let mut parts = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            literal.push_str(&rest[..at]);
+            let after = &rest[at + 1..];
+            if let Some(tail) = after.strip_prefix('$') {
+                literal.push('$');
+                rest = tail;
+            } else if let Some(tail) = after.strip_prefix('{') {
+                let Some(end) = tail.find('}') else {
+                    return Err(TemplateError::Unclosed(text.len() - rest.len() + at));
+                };
+                let name = &tail[..end];
+                let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+                if name.is_empty() || !name.chars().all(fits) {
+                    return Err(TemplateError::BadName(name.to_owned()));
+                }
+                if !literal.is_empty() {
+                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                }
+                parts.push(Part::Variable(name.to_owned()));
+                rest = &tail[end + 1..];
+            } else {
+                literal.push('$');
+                rest = after;
+            }
+        }
+        literal.push_str(rest);
+        if !literal.is_empty() {
+            parts.push(Part::Literal(literal));
+        }
+        Ok(Self { parts })
+    }
+
+    /// Lists the variables in order of appearance.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Literal(_) => None,
+            Part::Variable(name) => Some(name.as_str()),
+        })
+    }
+
+    /// Fills the template: a lone `${name}` keeps a list, elsewhere a list is joined by `, `.
+    pub fn fill(&self, values: &Values) -> Result<Value, TemplateError> {
+        let get = |name: &str| values.get(name).ok_or_else(|| TemplateError::Unbound(name.to_owned()));
+        if let [Part::Variable(name)] = self.parts.as_slice() {
+            return get(name).cloned();
+        }
+        let mut out = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Literal(text) => out.push_str(text),
+                Part::Variable(name) => out.push_str(&get(name)?.to_text()),
+            }
+        }
+        Ok(Value::Text(out))
+    }
+
+    /// Fills the template for a reader: a variable without a value becomes `?`.
+    pub fn fill_for_reading(&self, values: &Values) -> String {
+        self.parts
+            .iter()
+            .map(|part| match part {
+                Part::Literal(text) => text.clone(),
+                Part::Variable(name) => values.get(name).map_or_else(|| "?".to_owned(), Value::to_text),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fills_and_refuses() {
+        let values = Values::from([
+            ("a".to_owned(), Value::Text("x".into())),
+            ("tree.all".to_owned(), Value::List(vec!["1".into(), "2".into()])),
+        ]);
+        let fill = |text: &str| Template::parse(text).unwrap().fill(&values);
+        assert_eq!(fill("${tree.all}").unwrap(), values["tree.all"]);
+        assert_eq!(fill("-${a}: ${tree.all} $$5 $x").unwrap(), Value::Text("-x: 1, 2 $5 $x".into()));
+        assert_eq!(fill("${b}"), Err(TemplateError::Unbound("b".into())));
+        assert_eq!(Template::parse("a${b"), Err(TemplateError::Unclosed(1)));
+        assert_eq!(Template::parse("${}"), Err(TemplateError::BadName(String::new())));
+    }
+}

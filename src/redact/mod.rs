@@ -1,0 +1,1 @@
+//! Secrets and private facts → placeholders. A leaf: everything that shows or stores text uses it.

@@ -1,0 +1,1 @@
+//! One model of a result, and its renderings.

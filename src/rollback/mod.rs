@@ -1,0 +1,1 @@
+//! Undo: the newest group of a folder, whole, or a refusal.

@@ -1,0 +1,1 @@
+//! Whether a repair worked, by facts of its own.
