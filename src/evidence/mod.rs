@@ -3,7 +3,9 @@
 //! Everything here reads. Nothing executes what a project or a log names.
 
 pub mod host;
+mod interrogate;
 pub mod log;
 pub mod questions;
 
 pub use host::{FileKind, GitState, Host, LocalHost, Metadata};
+pub use interrogate::{Machine, ProbeAnswer, interrogate};

@@ -3,6 +3,7 @@
 //! A recipe is data. It names questions ([`crate::evidence::questions`]) and verbs ([`crate::steps`]) and never
 //! holds a shell line. This module reads files and checks them; it looks at no machine.
 
+mod kind;
 mod template;
 mod text;
 
@@ -141,7 +142,7 @@ pub struct Case {
     pub verdict: CaseVerdict,
     pub applicability: Applicability,
     /// One line: what is wrong here.
-    pub says: Text,
+    pub says: TextTemplate,
     pub steps: Vec<Step>,
     /// Shown when steps cannot or should not do it.
     pub advice: Vec<TextTemplate>,
