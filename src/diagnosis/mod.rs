@@ -38,7 +38,9 @@ pub struct Finding {
     pub confidence: Confidence,
     /// The strictest of recipe and case.
     pub applicability: Applicability,
-    /// Parameters and `probe.value`s.
+    /// Parameters from logs and the command line: what the failure itself gave.
+    pub given: Values,
+    /// All parameters and `probe.value`s.
     pub values: Values,
     pub answers: Vec<ProbeAnswer>,
     pub evidence: Vec<Excerpt>,
@@ -146,6 +148,7 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
         Origin::ThisMachine => Machine::Here(evidence.host),
         Origin::Elsewhere => Machine::Elsewhere,
     };
+    let given = values.clone();
     let (answers, values) = interrogate(recipe, values, machine, evidence.command);
     let case = recipe.cases.iter().position(|case| holds(case, &answers, &values));
     let verdict = case.map_or(CaseVerdict::Possible, |at| recipe.cases[at].verdict);
@@ -182,6 +185,7 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
         case,
         confidence,
         applicability,
+        given,
         values,
         answers,
         evidence: excerpts,

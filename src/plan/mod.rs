@@ -1,9 +1,17 @@
 //! What `fix` is going to do, as a value: complete, comparable, with no decision left for apply time.
 
+mod digest;
+mod roots;
+
 use std::ffi::OsString;
 
-use crate::change::{AbsPath, AllowedRoots, Change, EnvOverlay};
-use crate::recipe::{Applicability, Text, Values};
+use crate::change::{AbsPath, AllowedRoots, Change, EnvOverlay, FileState, Reversible, TreeKind};
+use crate::diagnosis::Finding;
+use crate::evidence::Host;
+use crate::recipe::{Applicability, Step, Text, Value, Values};
+use crate::steps::{self, LowerError, Lowered, Order};
+
+pub use roots::{RootsError, allowed_roots};
 
 /// A repair, decided.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,4 +44,210 @@ pub struct Plan {
 pub struct Rerun {
     pub argv: Vec<OsString>,
     pub cwd: AbsPath,
+}
+
+/// What a plan is made in.
+pub struct Surroundings<'a> {
+    pub host: &'a dyn Host,
+    pub command: Option<&'a [OsString]>,
+    pub roots: &'a AllowedRoots,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A verb cannot do what it is asked here.
+    #[error("{0}")]
+    Lower(#[from] LowerError),
+    /// A change would touch a path outside the allowed roots.
+    #[error("refusing to touch `{0}`: it lies outside the allowed roots")]
+    OutsideRoots(AbsPath),
+    /// Two steps want different things of one path.
+    #[error("two steps want to change `{0}`")]
+    Conflict(AbsPath),
+    /// A step's variable has no value here.
+    #[error("`{0}` has no value here")]
+    Unbound(String),
+}
+
+impl Plan {
+    /// Says whether the plan does anything by itself: changes, environment, or other arguments on the re-run.
+    pub fn acts(&self) -> bool {
+        !self.changes.is_empty() || !self.overlay.is_empty()
+    }
+
+    /// Says whether some change cannot be taken back.
+    pub fn is_irreversible(&self) -> bool {
+        self.changes.iter().any(|change| match change {
+            Change::Run(run) => run.reversible == Reversible::No,
+            Change::WriteFile(_) | Change::RemoveTree(_) => false,
+        })
+    }
+
+    /// Returns the digest of everything that the plan does, in hexadecimal.
+    pub fn digest(&self) -> String {
+        digest::of(self)
+    }
+}
+
+/// Turns a finding into a plan. A finding without a repair gives a plan that only advises.
+pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan, PlanError> {
+    let host = surroundings.host;
+    let mut lowered = Lowered::default();
+    let mut advice = Vec::new();
+    if let Some(case) = finding.case() {
+        for step in case.steps.iter().filter(|step| applies(step, &finding.values)) {
+            merge(&mut lowered, lower(step, finding, surroundings)?)?;
+        }
+        advice.extend(case.advice.iter().map(|text| text.fill(&finding.values)));
+    }
+    let root = host.git().top_level().unwrap_or(host.project()).clone();
+    let mut limits = std::mem::take(&mut lowered.limits);
+    for change in &lowered.changes {
+        for path in change.touches() {
+            if surroundings.roots.containing(path).is_none() {
+                return Err(PlanError::OutsideRoots(path.clone()));
+            }
+        }
+        limits.extend(limits_of(change, host));
+    }
+    let mut applicability = finding.applicability;
+    let mut reasons: Vec<Text> = Vec::new();
+    if applicability < Applicability::Safe
+        && let Some(why) = &finding.recipe.why
+    {
+        reasons.push(why.clone());
+    }
+    for (limit, why) in limits {
+        applicability = applicability.min(limit);
+        if !reasons.contains(&why) {
+            reasons.push(why);
+        }
+    }
+    advice.append(&mut lowered.advice);
+    let rerun = surroundings.command.map(|command| {
+        let argv = command.iter().chain(&lowered.rerun_args).cloned().collect();
+        Rerun { argv, cwd: host.project().clone() }
+    });
+    let (case, says) = match finding.case() {
+        Some(case) => (case.name.clone(), case.says.fill(&finding.values)),
+        None => (String::new(), finding.recipe.cause.clone()),
+    };
+    Ok(Plan {
+        recipe: finding.recipe.id.clone(),
+        slug: finding.recipe.slug.clone(),
+        case,
+        title: finding.recipe.title.clone(),
+        says,
+        params: finding.params(),
+        applicability,
+        limits: reasons,
+        root,
+        roots: surroundings.roots.clone(),
+        changes: lowered.changes,
+        overlay: lowered.overlay,
+        rerun,
+        notes: lowered.notes,
+        advice,
+    })
+}
+
+fn applies(step: &Step, values: &Values) -> bool {
+    step.only_if.iter().all(|(name, words)| {
+        let value = values.get(name).map(Value::to_list).unwrap_or_default();
+        value.iter().any(|item| words.contains(item))
+    })
+}
+
+fn lower_args(step: &Step, values: &Values) -> Result<std::collections::BTreeMap<String, Value>, PlanError> {
+    let optional = |name: &str| {
+        let verb = steps::find(&step.verb);
+        verb.and_then(|verb| verb.args.iter().find(|spec| spec.name == name)).is_some_and(|spec| !spec.required)
+    };
+    let mut args = std::collections::BTreeMap::new();
+    for (name, template) in &step.args {
+        match template.fill(values) {
+            Ok(value) => {
+                args.insert(name.clone(), value);
+            }
+            Err(_) if optional(name) => {}
+            Err(error) => return Err(PlanError::Unbound(error.to_string())),
+        }
+    }
+    Ok(args)
+}
+
+fn lower(step: &Step, finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Lowered, PlanError> {
+    let verb = steps::find(&step.verb).ok_or_else(|| PlanError::Unbound(step.verb.clone()))?;
+    let args = lower_args(step, &finding.values)?;
+    let order = Order { args: &args, host: surroundings.host, command: surroundings.command };
+    Ok((verb.lower)(&order)?)
+}
+
+/// Adds what one step comes to. Two steps never write one path: what either saw would be wrong for the other.
+fn merge(all: &mut Lowered, step: Lowered) -> Result<(), PlanError> {
+    for change in &step.changes {
+        for path in change.touches() {
+            let taken = all.changes.iter().flat_map(Change::touches);
+            if taken.into_iter().any(|other| path.is_within(other) || other.is_within(path)) {
+                return Err(PlanError::Conflict(path.clone()));
+            }
+        }
+    }
+    all.changes.extend(step.changes);
+    all.overlay.extend(&step.overlay);
+    all.rerun_args.extend(step.rerun_args);
+    all.notes.extend(step.notes);
+    all.advice.extend(step.advice);
+    all.limits.extend(step.limits);
+    Ok(())
+}
+
+/// What a change's own surroundings say about doing it unasked.
+fn limits_of(change: &Change, host: &dyn Host) -> Vec<(Applicability, Text)> {
+    let mut limits = Vec::new();
+    match change {
+        Change::WriteFile(write) => {
+            if matches!(write.before, FileState::Present(_)) && host.git().tracks(&write.path) {
+                let path = &write.path;
+                limits.push((
+                    Applicability::Confirm,
+                    Text::new(format!("`{path}` is tracked by git"), format!("`{path}` 由 git 跟踪")),
+                ));
+            }
+        }
+        Change::RemoveTree(tree) => {
+            if tree.kind == TreeKind::Plain {
+                let path = &tree.path;
+                limits.push((
+                    Applicability::Confirm,
+                    Text::new(format!("`{path}` is not a build tree"), format!("`{path}` 不是构建目录")),
+                ));
+            }
+            // The old tree is kept beside the new one until it is pruned.
+            if free_bytes(&tree.path).is_some_and(|free| free < tree.before.bytes) {
+                limits.push((
+                    Applicability::Confirm,
+                    Text::new(
+                        "less free disk space than the old tree takes: a rebuild may fill the disk",
+                        "剩余磁盘空间小于旧构建目录的大小：重新构建可能写满磁盘",
+                    ),
+                ));
+            }
+        }
+        Change::Run(run) => {
+            if run.reversible == Reversible::No {
+                limits.push((
+                    Applicability::Confirm,
+                    Text::new("a command of this repair cannot be taken back", "此修复中有一条命令无法撤销"),
+                ));
+            }
+        }
+    }
+    limits
+}
+
+fn free_bytes(path: &AbsPath) -> Option<u64> {
+    let stat = rustix::fs::statvfs(path.as_path()).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }

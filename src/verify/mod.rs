@@ -1,1 +1,62 @@
-//! Whether a repair worked, by facts of its own.
+//! Whether a repair worked, by facts of its own: the recipe's probes, asked again.
+//!
+//! An exit status alone proves nothing about a cause; a probe that cannot be answered proves nothing either.
+
+use std::ffi::OsString;
+
+use crate::evidence::{Host, Machine, interrogate};
+use crate::recipe::{Case, Recipe, Stage, Text, Values};
+
+/// What a repair is checked with.
+pub struct Proof<'a> {
+    pub recipe: &'a Recipe,
+    pub case: &'a Case,
+    /// Parameters from logs and the command line; everything else is asked anew.
+    pub given: &'a Values,
+    /// The machine, with the repair's environment.
+    pub host: &'a dyn Host,
+    pub command: Option<&'a [OsString]>,
+}
+
+/// One check and how it went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    pub probe: String,
+    /// The answers that would prove it.
+    pub wanted: Vec<String>,
+    pub answer: String,
+    pub seen: Text,
+    pub holds: bool,
+}
+
+impl Proof<'_> {
+    /// Makes the checks that can be made at `stage`: static ones always, the others after the re-run only.
+    pub fn check(&self, stage: Stage) -> Vec<Checked> {
+        let due: Vec<_> = self
+            .case
+            .verify
+            .iter()
+            .filter(|check| match check.stage {
+                Stage::Static => true,
+                Stage::Rerun => stage == Stage::Rerun,
+            })
+            .collect();
+        if due.is_empty() {
+            return Vec::new();
+        }
+        let (answers, _) = interrogate(self.recipe, self.given.clone(), Machine::Here(self.host), self.command);
+        due.into_iter()
+            .filter_map(|check| {
+                let given = answers.iter().find(|answer| answer.probe == check.probe)?;
+                let word = given.answer.word;
+                Some(Checked {
+                    probe: check.probe.clone(),
+                    wanted: check.is.clone(),
+                    answer: word.to_owned(),
+                    seen: given.answer.seen.clone(),
+                    holds: check.is.iter().any(|wanted| wanted == word),
+                })
+            })
+            .collect()
+    }
+}
