@@ -19,7 +19,10 @@ pub fn rank(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-fn key(finding: &Finding) -> (Reverse<bool>, Reverse<bool>, Option<(usize, u64)>, &str) {
+/// Standing first, then certain, then by place in the logs, then by id.
+type Key<'a> = (Reverse<bool>, Reverse<bool>, Option<(usize, u64)>, &'a str);
+
+fn key(finding: &Finding) -> Key<'_> {
     (
         Reverse(finding.confidence != Confidence::Refuted),
         Reverse(finding.confidence == Confidence::Certain),

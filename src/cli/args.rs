@@ -1,0 +1,398 @@
+//! The grammar of the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+/// Recognises a failed build, repairs it, proves it, and can take it back.
+#[derive(Debug, Parser)]
+#[command(
+    name = "fix",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    before_help = "Examples:
+  fix run -- pip install -e .        run a build; when it fails: diagnose, repair, run again
+  fix diagnose build.log             say what went wrong, and why
+  fix tda-1.9                        diagnose and repair one known issue here
+  fix 1.9 -- cmake -B build          repair it, then run the command again
+  fix rollback                       take the last repair back
+  fix demo                           watch the whole story in under a minute
+
+CMD is executed, never a shell line; for one, write: fix run -- bash -c 'cd build && cmake ..'"
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags that every command takes, before or after its name.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Work in DIR instead of the current folder
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub directory: Option<PathBuf>,
+    /// Show what would be done; write nothing
+    #[arg(short = 'n', long, global = true)]
+    pub dry_run: bool,
+    /// Apply without asking: repairs up to `safe` (plain), or up to `confirm`
+    #[arg(short = 'y', long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "safe", global = true)]
+    pub yes: Option<Level>,
+    /// Allow what cannot be taken back (unattended: for one issue, `=ID`)
+    #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = "", global = true)]
+    pub allow_irreversible: Option<String>,
+    /// Read this log (repeatable; `-` is standard input)
+    #[arg(long, value_name = "FILE", global = true)]
+    pub log: Vec<PathBuf>,
+    /// Let only the log speak: do not ask this machine
+    #[arg(long, global = true)]
+    pub log_only: bool,
+    /// Give a parameter of the issue a value (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", global = true)]
+    pub set: Vec<String>,
+    /// Allow writing to PATH, outside the usual places (repeatable)
+    #[arg(long, value_name = "PATH", global = true)]
+    pub allow_path: Vec<PathBuf>,
+    /// Write the patch to FILE (`-`: standard output)
+    #[arg(long, value_name = "FILE", global = true)]
+    pub patch: Option<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Language of the output; else LC_ALL, LC_MESSAGES, LANG decide
+    #[arg(long, value_name = "LANG", global = true)]
+    pub lang: Option<Language>,
+    /// Colours
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    pub color: When,
+    /// Say less
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say more (repeatable)
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    pub verbose: u8,
+    /// Never ask
+    #[arg(long, global = true)]
+    pub no_input: bool,
+    /// Keep journals and backups in DIR instead of $XDG_STATE_HOME/fix
+    #[arg(long, value_name = "DIR", global = true)]
+    pub state_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    Safe,
+    Confirm,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    Zh,
+    En,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Diagnose the issue here, show the diff, ask, apply, verify; with CMD also run it again
+    #[command(before_help = "Examples:
+  fix tda-1.9                               (the same as: fix apply tda-1.9)
+  fix tda-1.9 -n                            show the repair, write nothing
+  fix 1.9 --yes -- pip install -e .         repair, then run the command and see it pass
+  fix 1.10 --set how=patch                  choose the way of repair
+  fix apply --plan plan.json                apply a plan that was reviewed")]
+    Apply(Apply),
+    /// Run CMD; when it fails: diagnose, repair and run it again, until it passes or nothing helps
+    #[command(before_help = "Examples:
+  fix run -- pip install -e .
+  fix run --yes -- cmake -B build -G Ninja
+  fix run -n -- make -j8                    show what would be repaired
+  fix run -- bash -c 'cd build && cmake ..'")]
+    Run(Run),
+    /// Say what is wrong in a log and why, ranked
+    #[command(before_help = "Examples:
+  fix diagnose build.log
+  cmake -B build 2>&1 | fix diagnose -
+  fix diagnose --json --log-only ci.log")]
+    Diagnose(Diagnose),
+    /// Write a repair to a file for review
+    #[command(before_help = "Examples:
+  fix plan tda-1.9 -o plan.json             then: fix apply --plan plan.json
+  fix plan tda-1.10 --log build.log -o plan.json -- pip install -e .")]
+    Plan(Plan),
+    /// List the known issues
+    #[command(before_help = "Examples:
+  fix list
+  fix list cmake
+  fix list --json")]
+    List(List),
+    /// Explain a known issue: cause, remedy, and where the repair departs from the FAQ
+    #[command(before_help = "Examples:
+  fix show tda-1.9
+  fix show 1.10 --lang zh")]
+    Show(Show),
+    /// Show what was changed, newest first
+    #[command(before_help = "Examples:
+  fix history
+  fix history prune")]
+    History(History),
+    /// Take a repair back: the newest one of this folder, or ID
+    #[command(before_help = "Examples:
+  fix rollback
+  fix rollback -n                           show what would be put back
+  fix rollback 20261130-101500-1a2b
+  fix rollback --force                      save what was changed since, then put back")]
+    Rollback(Rollback),
+    /// Write, check and test recipes
+    #[command(before_help = "Examples:
+  fix recipe new cmake-my-issue
+  fix recipe lint
+  fix recipe test cmake-my-issue
+  fix recipe docs --check")]
+    Recipe(Recipe),
+    /// Watch a real CMake project fail, be diagnosed, repaired, pass, and the repair be taken back
+    #[command(before_help = "Examples:
+  fix demo
+  fix demo --keep")]
+    Demo(Demo),
+}
+
+#[derive(Debug, Args)]
+pub struct Apply {
+    /// Issues: id, slug, alias, or a section number of the FAQ
+    #[arg(value_name = "ISSUE", required_unless_present = "plan")]
+    pub issues: Vec<String>,
+    /// Apply this reviewed plan; refused when it is stale
+    #[arg(long, value_name = "FILE", conflicts_with = "issues")]
+    pub plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub rerun: Rerun,
+    /// Command to run again after the repair
+    #[arg(last = true, value_name = "CMD")]
+    pub cmd: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Most repairs before giving up
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub max_repairs: u32,
+    /// Look at runs that end with status 0 as well
+    #[arg(long)]
+    pub check_success: bool,
+    #[command(flatten)]
+    pub rerun: Rerun,
+    /// Command to run
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub cmd: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Rerun {
+    /// End a re-run that takes longer, and put everything back
+    #[arg(long, value_name = "SECONDS")]
+    pub rerun_timeout: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub struct Diagnose {
+    /// Logs to read; `-` is standard input
+    #[arg(value_name = "LOG")]
+    pub logs: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// Issues: id, slug, alias, or a section number of the FAQ
+    #[arg(value_name = "ISSUE", required = true)]
+    pub issues: Vec<String>,
+    /// Write the plan to FILE
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Command to run again after the repair
+    #[arg(last = true, value_name = "CMD")]
+    pub cmd: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only ids, slugs, families and titles that hold this text
+    #[arg(value_name = "TEXT")]
+    pub text: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Show {
+    #[arg(value_name = "ISSUE", required = true)]
+    pub issues: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct History {
+    #[command(subcommand)]
+    pub action: Option<HistoryAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum HistoryAction {
+    /// Delete old backups
+    Prune(Prune),
+}
+
+#[derive(Debug, Args)]
+pub struct Prune {
+    /// Repairs to keep
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub keep: usize,
+    /// Days to keep
+    #[arg(long, value_name = "N", default_value_t = 14)]
+    pub days: u64,
+    /// GiB to keep
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub gib: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct Rollback {
+    /// Repair to take back, as `fix history` names it
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+    /// Save what was changed since the repair, then put back
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Recipe {
+    #[command(subcommand)]
+    pub action: RecipeAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RecipeAction {
+    /// Write a new recipe file and its fixtures
+    New {
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Folder of recipe files
+        #[arg(long, default_value = "recipes")]
+        recipes: PathBuf,
+    },
+    /// Check recipe files
+    Lint {
+        /// Files or folders
+        #[arg(value_name = "PATH", default_value = "recipes")]
+        paths: Vec<PathBuf>,
+    },
+    /// Run recipes on their fixtures
+    Test {
+        /// Only these recipes
+        #[arg(value_name = "ID")]
+        ids: Vec<String>,
+        #[arg(long, default_value = "recipes")]
+        recipes: PathBuf,
+        #[arg(long, default_value = "fixtures")]
+        fixtures: PathBuf,
+    },
+    /// Write the reference of recipes, questions and verbs
+    Docs {
+        #[arg(value_name = "FILE", default_value = "docs/recipes.md")]
+        file: PathBuf,
+        /// Compare only
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Keep the folder to play with
+    #[arg(long)]
+    pub keep: bool,
+    /// Go on without waiting between the steps
+    #[arg(long)]
+    pub fast: bool,
+}
+
+/// Parses the command line; `fix <issue>…` is `fix apply <issue>…`.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let args: Vec<OsString> = args.into_iter().collect();
+    Cli::try_parse_from(with_apply(args))
+}
+
+/// Puts `apply` before the first word that is neither an option nor a command.
+fn with_apply(mut args: Vec<OsString>) -> Vec<OsString> {
+    let command = Cli::command();
+    let takes_value = |flag: &str| {
+        command.get_arguments().any(|arg| {
+            let named = arg.get_long().is_some_and(|long| flag == format!("--{long}"))
+                || arg.get_short().is_some_and(|short| flag == format!("-{short}"));
+            named && arg.get_action().takes_values() && !arg.is_require_equals_set()
+        })
+    };
+    let mut at = 1;
+    while at < args.len() {
+        let word = args[at].to_string_lossy().into_owned();
+        if word == "--" {
+            break;
+        }
+        if word.starts_with('-') && word.len() > 1 {
+            at += if takes_value(&word) { 2 } else { 1 };
+            continue;
+        }
+        if command.find_subcommand(&word).is_none() {
+            args.insert(at, "apply".into());
+        }
+        return args;
+    }
+    // `fix --plan FILE` and `fix --log FILE -- CMD` are repairs as well; plain `fix` and `fix --help` are not.
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_word_that_is_no_command_is_an_issue() {
+        for (line, want) in [
+            ("fix tda-1.9", "fix apply tda-1.9"),
+            ("fix -C dir 1.9 -n", "fix -C dir apply 1.9 -n"),
+            ("fix --yes 1.9", "fix --yes apply 1.9"),
+            ("fix --yes=confirm 1.9 -- list", "fix --yes=confirm apply 1.9 -- list"),
+            ("fix list", "fix list"),
+            ("fix -C list show x", "fix -C list show x"),
+            ("fix --version", "fix --version"),
+        ] {
+            let got = with_apply(line.split(' ').map(OsString::from).collect());
+            let got: Vec<_> = got.iter().map(|word| word.to_str().unwrap()).collect();
+            assert_eq!(got.join(" "), want);
+        }
+    }
+
+    #[test]
+    fn flags_stand_before_or_after_the_command() {
+        let parse = |line: &str| parse(line.split(' ').map(OsString::from)).unwrap();
+        assert!(parse("fix -n run -- x -y").common.dry_run);
+        let cli = parse("fix run --yes -- x -n");
+        assert_eq!((cli.common.yes, cli.common.dry_run), (Some(Level::Safe), false));
+        let Command::Run(run) = cli.command else { panic!("run") };
+        assert_eq!(run.cmd, ["x", "-n"]);
+        let Command::Apply(apply) = parse("fix 1.9 1.10 -- a --b").command else { panic!("apply") };
+        assert_eq!((apply.issues.len(), apply.cmd.len()), (2, 2));
+    }
+}
