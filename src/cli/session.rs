@@ -1,0 +1,185 @@
+//! What every command needs: the machine, the language, colours, where state is kept, how to ask and tell.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context, Result};
+
+use super::args::{Common, Language, Level, When};
+use super::vocabulary;
+use crate::change::{AbsPath, AllowedRoots, EnvOverlay};
+use crate::evidence::LocalHost;
+use crate::os::git::GitKnowledge;
+use crate::plan::{RootsError, allowed_roots};
+use crate::recipe::{Applicability, Lang, Text, Vocabulary};
+use crate::transaction::StateDir;
+
+/// One invocation of `fix`.
+pub struct Session {
+    pub common: Common,
+    caller: AbsPath,
+    project: AbsPath,
+    env: BTreeMap<OsString, OsString>,
+    host: LocalHost,
+    lang: Lang,
+    vocabulary: Vocabulary,
+}
+
+/// Colours of what `fix` says; empty where there is none.
+pub struct Styles {
+    pub heading: Style,
+    pub command: Style,
+    pub good: Style,
+    pub bad: Style,
+    pub hint: Style,
+}
+
+impl Session {
+    /// Takes the flags and this process's folder and environment.
+    pub fn new(common: Common) -> Result<Self> {
+        match common.color {
+            When::Auto => {}
+            When::Always => anstream::ColorChoice::Always.write_global(),
+            When::Never => anstream::ColorChoice::Never.write_global(),
+        }
+        let caller = std::env::current_dir().context("the current folder does not exist any more")?;
+        let caller = AbsPath::new(&caller)?;
+        let project = match &common.directory {
+            None => caller.clone(),
+            Some(directory) => {
+                let path = caller.resolve(directory);
+                let is_folder = std::fs::metadata(path.as_path()).with_context(|| format!("cannot work in `{path}`"))?;
+                anyhow::ensure!(is_folder.is_dir(), "cannot work in `{path}`: it is not a folder");
+                path
+            }
+        };
+        let env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        let host = host_in(&project, &env);
+        let given = common.lang.map(|lang| match lang {
+            Language::Zh => Lang::Zh,
+            Language::En => Lang::En,
+        });
+        let lang = Lang::choose(given, |name| std::env::var(name).ok());
+        Ok(Self { common, caller, project, env, host, lang, vocabulary: vocabulary::of_this_program() })
+    }
+
+    pub fn host(&self) -> &LocalHost {
+        &self.host
+    }
+
+    /// The machine as the user's command sees it after the repair.
+    pub fn host_with(&self, overlay: &EnvOverlay) -> LocalHost {
+        host_in(&self.project, &self.env_with(overlay))
+    }
+
+    /// This process's environment with the edits.
+    pub fn env_with(&self, overlay: &EnvOverlay) -> BTreeMap<OsString, OsString> {
+        let mut env = self.env.clone();
+        for (name, _) in overlay.iter() {
+            let name_os = OsString::from(name);
+            match overlay.value(name, self.env.get(&name_os).map(OsString::as_os_str)) {
+                Some(value) => env.insert(name_os, value),
+                None => env.remove(&name_os),
+            };
+        }
+        env
+    }
+
+    pub fn project(&self) -> &AbsPath {
+        &self.project
+    }
+
+    pub fn lang(&self) -> Lang {
+        self.lang
+    }
+
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    pub fn env(&self, name: &str) -> Option<OsString> {
+        self.env.get(OsStr::new(name)).cloned()
+    }
+
+    /// Resolves a path that the user typed against the folder that they typed it in.
+    pub fn resolve(&self, path: &Path) -> AbsPath {
+        self.caller.resolve(path)
+    }
+
+    /// Opens the state folder; nothing is created before something is written.
+    pub fn state(&self) -> Result<StateDir> {
+        let explicit = self.common.state_dir.as_ref().map(|path| self.resolve(path));
+        let path = StateDir::locate(explicit.as_ref(), &|name| self.env(name))?;
+        Ok(StateDir::open(path))
+    }
+
+    /// The folders that may be written here.
+    pub fn roots(&self) -> Result<AllowedRoots> {
+        let allowed: Vec<AbsPath> = self.common.allow_path.iter().map(|path| self.resolve(path)).collect();
+        allowed_roots(&self.host, &allowed).map_err(|error| {
+            let RootsError::ForeignHome(home) = &error;
+            anyhow::anyhow!("{error}\nhint: run `fix` as the owner of `{home}`, or set HOME to root's own home")
+        })
+    }
+
+    /// The level up to which a repair is applied without asking; `None` asks for everything.
+    pub fn unasked(&self) -> Option<Applicability> {
+        self.common.yes.map(|level| match level {
+            Level::Safe => Applicability::Safe,
+            Level::Confirm => Applicability::Confirm,
+        })
+    }
+
+    /// Whether a person can be asked.
+    pub fn can_ask(&self) -> bool {
+        !self.common.no_input && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Asks a yes-or-no question on the terminal; an empty answer is no.
+    pub fn ask(&self, question: &Text) -> Result<bool> {
+        eprint!("{} [y/N] ", question.get(self.lang));
+        io::stderr().flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes" | "是" | "好"))
+    }
+
+    /// Says a sentence on standard error.
+    pub fn say(&self, text: &Text) {
+        if !self.common.quiet {
+            anstream::eprintln!("{}", text.get(self.lang));
+        }
+    }
+
+    /// Says what must not be missed, also with `--quiet`.
+    pub fn warn(&self, text: &Text) {
+        anstream::eprintln!("fix: {}", text.get(self.lang));
+    }
+
+    pub fn styles(&self) -> Styles {
+        let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+        Styles {
+            heading: Style::new().bold(),
+            command: colour(AnsiColor::Cyan),
+            good: colour(AnsiColor::Green).bold(),
+            bad: colour(AnsiColor::Red).bold(),
+            hint: colour(AnsiColor::Yellow),
+        }
+    }
+
+    /// Finds a program on PATH.
+    pub fn which(&self, name: &str) -> Option<PathBuf> {
+        let path = self.env("PATH")?;
+        std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| {
+            std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        })
+    }
+}
+
+fn host_in(project: &AbsPath, env: &BTreeMap<OsString, OsString>) -> LocalHost {
+    LocalHost::new(project.clone(), env.clone(), Box::new(GitKnowledge::discover(project)))
+}
