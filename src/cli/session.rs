@@ -148,6 +148,19 @@ impl Session {
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes" | "是" | "好"))
     }
 
+    /// Asks the user to type a word, for what cannot be taken back.
+    pub fn ask_for_word(&self, word: &str) -> Result<bool> {
+        let question = Text::new(
+            format!("This cannot be taken back. Type `{word}` to go on:"),
+            format!("此操作无法撤销。请输入 `{word}` 以继续："),
+        );
+        eprint!("{} ", question.get(self.lang));
+        io::stderr().flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        Ok(answer.trim() == word)
+    }
+
     /// Says a sentence on standard error.
     pub fn say(&self, text: &Text) {
         if !self.common.quiet {

@@ -1,0 +1,195 @@
+//! From logs and running commands to findings.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::session::Session;
+use crate::diagnosis::stage::{Progress, Stage};
+use crate::diagnosis::{Evidence, Finding, Origin, PatternOwner, candidates, examine, rank};
+use crate::evidence::Host;
+use crate::evidence::log::{LogScan, Pattern, Scanner, Session as LogSession};
+use crate::os::process::Output;
+use crate::recipe::{Catalogue, Entry, Recipe, Role, Values};
+
+/// The signatures of some recipes, ready to scan.
+pub struct Reader<'c> {
+    entries: Vec<&'c Entry>,
+    scanner: Scanner,
+    owners: Vec<PatternOwner>,
+    required: BTreeMap<String, Vec<usize>>,
+}
+
+/// What was read of one command or one set of logs.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    pub logs: Vec<LogScan>,
+    /// The latest stage of the build that showed.
+    pub stage: Stage,
+}
+
+impl<'c> Reader<'c> {
+    /// Takes the recipes to look for.
+    pub fn new(entries: Vec<&'c Entry>) -> Self {
+        let mut patterns = Vec::new();
+        let mut owners = Vec::new();
+        let mut required: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for entry in &entries {
+            for (index, signature) in entry.signatures().iter().enumerate() {
+                if signature.role == Role::Required {
+                    required.entry(entry.id().to_owned()).or_default().push(index);
+                }
+                for alternative in signature.alternatives() {
+                    patterns.push(Pattern {
+                        regex: alternative.regex.to_string(),
+                        anchors: alternative.anchors.iter().map(ToString::to_string).collect(),
+                        lines: signature.lines,
+                    });
+                    owners.push(PatternOwner {
+                        recipe: entry.id().to_owned(),
+                        signature: index,
+                        role: signature.role,
+                        lines: signature.lines,
+                    });
+                }
+            }
+        }
+        Self { entries, scanner: Scanner::new(patterns), owners, required }
+    }
+
+    /// Reads one log.
+    pub fn read(&self, source: &str, reader: impl Read) -> std::io::Result<Reading> {
+        let mut watched = Watched { reader, progress: Progress::default() };
+        let scan = self.scanner.scan(source, &mut watched)?;
+        Ok(Reading { logs: vec![scan], stage: watched.progress.stage() })
+    }
+
+    /// Reads the logs that the user named; `-` is standard input.
+    pub fn read_named<'p>(&self, session: &Session, paths: impl IntoIterator<Item = &'p Path>) -> Result<Reading> {
+        let mut all = Reading::default();
+        for path in paths {
+            let one = if path == Path::new("-") {
+                self.read("-", std::io::stdin().lock()).context("cannot read standard input")?
+            } else {
+                let file = session.resolve(path);
+                let open = std::fs::File::open(file.as_path()).with_context(|| format!("cannot read `{file}`"))?;
+                self.read(&path.to_string_lossy(), open).with_context(|| format!("cannot read `{file}`"))?
+            };
+            all.logs.extend(one.logs);
+            all.stage = all.stage.max(one.stage);
+        }
+        Ok(all)
+    }
+
+    /// Starts to read a running command.
+    pub fn listen(&self) -> Listener<'_> {
+        Listener {
+            stdout: self.scanner.session("stdout"),
+            stderr: self.scanner.session("stderr"),
+            progress: [Progress::default(), Progress::default()],
+        }
+    }
+
+    /// Diagnoses what was read, ranked.
+    pub fn diagnose(&self, reading: &Reading, asking: &Asking<'_>, session: &Session) -> Result<Vec<Finding>> {
+        let none = Values::new();
+        let mut findings = Vec::new();
+        for id in candidates(&reading.logs, &self.owners, &self.required) {
+            let entry = self.entries.iter().find(|entry| entry.id() == id).expect("candidates come from the entries");
+            let recipe = recipe_of(entry, session)?;
+            let evidence = self.evidence(reading, asking, &none);
+            findings.extend(examine(&recipe, &evidence));
+        }
+        Ok(rank(findings))
+    }
+
+    /// Puts what was read together with the machine.
+    pub fn evidence<'a>(&'a self, reading: &'a Reading, asking: &Asking<'a>, set: &'a Values) -> Evidence<'a> {
+        Evidence {
+            logs: &reading.logs,
+            patterns: &self.owners,
+            host: asking.host,
+            origin: asking.origin,
+            command: asking.command,
+            set,
+        }
+    }
+}
+
+/// Whom to ask, and about whose command.
+#[derive(Clone, Copy)]
+pub struct Asking<'a> {
+    pub host: &'a dyn Host,
+    pub origin: Origin,
+    pub command: Option<&'a [std::ffi::OsString]>,
+}
+
+/// Parses the recipe of an entry.
+pub fn recipe_of(entry: &Entry, session: &Session) -> Result<Recipe> {
+    entry.recipe(session.vocabulary()).map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("the recipe `{}` is broken:\n{}", entry.id(), lines.join("\n"))
+    })
+}
+
+/// Says whether a log speaks of this machine's project: it lies in the project, or names it.
+pub fn origin_of(session: &Session, reading: &Reading, paths: &[&Path]) -> Origin {
+    if session.common.log_only {
+        return Origin::Elsewhere;
+    }
+    let root = session.host().git().top_level().unwrap_or(session.project());
+    if root.parent().is_none() {
+        return Origin::Elsewhere;
+    }
+    let inside = paths.iter().any(|path| *path != Path::new("-") && session.resolve(path).is_within(root));
+    let name = format!("{root}/");
+    let named = reading.logs.iter().any(|log| {
+        log.hits.iter().any(|hit| hit.text.contains(&name))
+            || log.telling.iter().chain(&log.tail).any(|line| line.text.contains(&name))
+    });
+    if inside || named { Origin::ThisMachine } else { Origin::Elsewhere }
+}
+
+/// Scans what a command prints while it runs.
+pub struct Listener<'r> {
+    stdout: LogSession<'r>,
+    stderr: LogSession<'r>,
+    progress: [Progress; 2],
+}
+
+impl Listener<'_> {
+    /// Ends the scan.
+    pub fn finish(self) -> Reading {
+        let stage = self.progress.iter().map(Progress::stage).max().unwrap_or_default();
+        let logs = [self.stdout.finish(), self.stderr.finish()].into_iter().filter(|log| log.bytes > 0).collect();
+        Reading { logs, stage }
+    }
+}
+
+impl Output for Listener<'_> {
+    fn stdout(&mut self, bytes: &[u8]) {
+        self.progress[0].feed(bytes);
+        self.stdout.feed(bytes);
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.progress[1].feed(bytes);
+        self.stderr.feed(bytes);
+    }
+}
+
+/// A reader that follows the stages of the build on the way.
+struct Watched<R> {
+    reader: R,
+    progress: Progress,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.reader.read(buffer)?;
+        self.progress.feed(&buffer[..n]);
+        Ok(n)
+    }
+}
