@@ -3,5 +3,8 @@
 //! They decide nothing about repairs and never print.
 
 pub mod path;
+pub mod process;
+pub mod pty;
+pub mod signals;
 
 pub use path::{AbsPath, PathError};
