@@ -16,7 +16,8 @@ mod recipe {
     pub mod names;
     mod nearest;
     pub mod parse;
-    pub mod reader;
+    mod reader;
+    pub mod source;
     mod template;
     mod text;
     mod vocabulary;
@@ -25,7 +26,7 @@ mod recipe {
         Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Signature, Stage,
         Step, TextTemplate, Value, Values,
     };
-    pub use reader::RecipeError;
+    pub use source::RecipeError;
     pub use template::{Template, TemplateError};
     pub use text::Text;
     pub use vocabulary::Vocabulary;

@@ -6,6 +6,9 @@ use super::check::Scope;
 use super::nearest::{quoted, suggest};
 use super::{Case, CaseVerdict};
 
+/// A recipe with more cases is several recipes.
+const MOST_CASES: usize = 64;
+
 /// Splitting "all but what earlier cases take" further than this is not worth it: the case counts as reachable.
 const MOST_BOXES: usize = 2_000;
 
@@ -14,6 +17,11 @@ pub fn check(scope: &Scope<'_, '_>) {
     let cases = &scope.recipe.cases;
     if cases.is_empty() {
         scope.source.complain_at(0, "the recipe has no case", "add a `[[case]]`: what is wrong, and what to do");
+    }
+    if cases.len() > MOST_CASES {
+        let message = format!("the recipe has more than {MOST_CASES} cases");
+        scope.source.complain(&format!("case[{MOST_CASES}]"), message, "split it by symptom");
+        return;
     }
     for (index, case) in cases.iter().enumerate() {
         let path = format!("case[{index}]");

@@ -98,6 +98,11 @@ impl Catalogue {
         Self { entries: Cow::Borrowed(EMBEDDED) }
     }
 
+    /// The recipes of a folder alone.
+    pub fn from_folder(folder: &Path, vocabulary: &Vocabulary) -> Result<Self, FolderError> {
+        Self { entries: Cow::Borrowed(&[]) }.with_folder(folder, vocabulary)
+    }
+
     /// Adds the recipes of a folder; one with the id of a recipe here takes its place.
     pub fn with_folder(self, folder: &Path, vocabulary: &Vocabulary) -> Result<Self, FolderError> {
         let files = read_folder(folder)?;
@@ -285,4 +290,124 @@ fn clashes_with(kept: &[&Entry], loaded: &Loaded<'_>) -> Vec<RecipeError> {
 
 fn owned(texts: Vec<String>) -> Cow<'static, [Cow<'static, str>]> {
     texts.into_iter().map(Cow::Owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{RECIPE, vocabulary};
+    use super::*;
+
+    /// Writes recipes with these ids, slugs and aliases into a folder.
+    fn folder(recipes: &[(&str, &str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (id, slug, alias) in recipes {
+            let text = RECIPE.replace("tda-1.9", id).replace("llvmcgdata-residue", slug).replace("tda-3.9", alias);
+            std::fs::write(folder.path().join(format!("{id}.toml")), text).unwrap();
+        }
+        std::fs::write(folder.path().join("AUTHORING.md"), "no recipe").unwrap();
+        folder
+    }
+
+    fn sample() -> Catalogue {
+        let folder = folder(&[
+            ("tda-1.2", "no-network", "tda-3.2"),
+            ("tda-1.9", "llvmcgdata-residue", "lld-targets"),
+            ("tda-2.1a", "aclshmem-symbol", "shmem"),
+            ("tda-2.1b", "hivm-arguments", "hivm"),
+            ("hp-oom", "out-of-memory", "oom"),
+            ("xx-1.2", "other-book", "zz"),
+        ]);
+        Catalogue::from_folder(folder.path(), &vocabulary()).unwrap()
+    }
+
+    #[test]
+    fn finds_by_every_name() {
+        let catalogue = sample();
+        let ids = |name: &str| match catalogue.find(name) {
+            Found::One(entry) => vec![entry.id.to_string()],
+            Found::Ambiguous(entries) => entries.iter().map(|entry| entry.id.to_string()).collect(),
+            Found::None { nearest } => nearest.iter().map(|name| format!("?{name}")).collect(),
+        };
+        for (name, expected) in [
+            ("tda-1.9", &["tda-1.9"][..]),
+            ("1.9", &["tda-1.9"]),
+            (" TDA-1.9", &["tda-1.9"]),
+            ("LLVMcgdata-residue", &["tda-1.9"]),
+            ("lld-targets", &["tda-1.9"]),
+            ("3.2", &["tda-1.2"]),
+            ("1.2", &["tda-1.2", "xx-1.2"]),
+            ("2.1a", &["tda-2.1a"]),
+            ("2.1", &["tda-2.1a", "tda-2.1b"]),
+            ("tda-2.1", &["tda-2.1a", "tda-2.1b"]),
+            ("oom", &["hp-oom"]),
+            ("hp-oon", &["?hp-oom"]),
+            ("tda-1.7", &["?tda-1.2", "?tda-1.9", "?tda-3.2"]),
+            ("llvmcg", &["?llvmcgdata-residue"]),
+            ("1", &[]),
+            ("", &[]),
+            ("no such thing", &[]),
+        ] {
+            assert_eq!(ids(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_index_says_what_the_file_says() {
+        for catalogue in [sample(), Catalogue::embedded()] {
+            let mut count = 0;
+            for entry in catalogue.entries() {
+                let rules = Rules { anchors: vocabulary().anchors, vocabulary: None };
+                let loaded = parse::load(&entry.file, &entry.toml, &rules).unwrap();
+                assert_eq!(*entry, Entry::from_loaded(loaded, &entry.toml));
+                count += entry.signatures.iter().map(|signature| signature.any.len()).sum::<usize>();
+            }
+            let patterns = catalogue.patterns();
+            assert_eq!(patterns.len(), count);
+            for pattern in patterns {
+                let signature = &pattern.entry.signatures[pattern.signature];
+                assert_eq!((pattern.role, pattern.lines), (signature.role, signature.lines));
+                assert_eq!(pattern.regex, signature.any[pattern.alternative].regex);
+                assert!(!pattern.anchors.is_empty(), "{}", pattern.regex);
+            }
+            assert!(catalogue.entries().is_sorted_by(|left, right| left.id < right.id));
+        }
+    }
+
+    #[test]
+    fn a_folder_replaces_its_ids_and_may_not_take_other_names() {
+        let first = folder(&[("a-one", "s-one", "x-one"), ("a-two", "s-two", "x-two")]);
+        let catalogue = Catalogue::from_folder(first.path(), &vocabulary()).unwrap();
+        let second = folder(&[("a-one", "s-new", "x-one")]);
+        let changed = catalogue.clone().with_folder(second.path(), &vocabulary()).unwrap();
+        assert_eq!(changed.by_id("a-one").unwrap().slug, "s-new");
+        assert_eq!(changed.entries().len(), 2);
+        assert_eq!(changed.by_id("a-one").unwrap().recipe(&vocabulary()).unwrap().slug, "s-new");
+        let third = folder(&[("a-three", "S-Two", "x-three")]);
+        let Err(FolderError::Broken(mistakes)) = catalogue.clone().with_folder(third.path(), &vocabulary()) else {
+            panic!("a name is taken twice");
+        };
+        assert_eq!(mistakes[0].message, "`S-Two` is a name of recipe `a-two` already");
+        std::fs::write(second.path().join("a-one.toml"), "id = 1").unwrap();
+        let error = catalogue.with_folder(second.path(), &vocabulary()).unwrap_err().to_string();
+        assert!(error.contains("a-one.toml:1:1: missing field `applicability`"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_recipe_file_is_an_error_not_a_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe.toml");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert!(matches!(Catalogue::from_folder(folder.path(), &vocabulary()), Err(FolderError::Read { .. })));
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, [0xff, 0xfe]).unwrap();
+        let error = Catalogue::from_folder(folder.path(), &vocabulary()).unwrap_err().to_string();
+        assert!(error.ends_with("pipe.toml`: not UTF-8"), "{error}");
+        std::fs::write(&path, vec![b'#'; 300 * 1024]).unwrap();
+        let error = Catalogue::from_folder(folder.path(), &vocabulary()).unwrap_err().to_string();
+        assert!(error.contains("the file has 262145 bytes"), "{error}");
+        let gone = folder.path().join("gone");
+        assert!(
+            matches!(Catalogue::from_folder(&gone, &vocabulary()), Err(FolderError::Read { path, .. }) if path == gone)
+        );
+    }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use regex_syntax::hir::{Hir, HirKind};
+
 use super::cases;
 use super::nearest::{quoted, suggest};
-use super::reader::Source;
+use super::source::Source;
 use super::vocabulary::{AnchorFinder, ArgTerm, QuestionTerm, VerbTerm, Vocabulary};
 use super::{Applicability, Param, ParamKind, ParamSource, Recipe, Role, Template, names};
 
@@ -20,7 +22,7 @@ pub fn check(recipe: &Recipe, source: &Source<'_>, rules: &Rules<'_>) -> Vec<Vec
     let scope = Scope { recipe, source, rules };
     scope.identity();
     let (anchors, captures) = scope.signatures();
-    scope.params(&captures);
+    scope.params(captures.as_deref());
     scope.probes();
     cases::check(&scope);
     anchors
@@ -123,17 +125,30 @@ impl<'a> Scope<'a, '_> {
         }
     }
 
-    fn signatures(&self) -> (Vec<Vec<Vec<String>>>, Vec<String>) {
+    /// Returns the anchors, and the groups that parameters may take unless a regular expression is bad.
+    fn signatures(&self) -> (Vec<Vec<Vec<String>>>, Option<Vec<String>>) {
         let mut anchors = Vec::new();
-        let mut captures = Vec::new();
+        let mut captures = Some(Vec::new());
         for (index, signature) in self.recipe.signatures.iter().enumerate() {
             let path = format!("signature[{index}]");
             if signature.any.is_empty() {
                 self.source.complain(&path, "the signature has no regular expression", "add `any = ['''…''']`");
             }
-            let alternatives = signature.any.iter().enumerate();
-            let found = alternatives.map(|(at, regex)| self.regex(&format!("{path}.any[{at}]"), regex, &mut captures));
-            anchors.push(found.collect());
+            let mut found = Vec::new();
+            for (at, regex) in signature.any.iter().enumerate() {
+                let path = format!("{path}.any[{at}]");
+                let Some(hir) = self.regex(&path, regex) else {
+                    captures = None;
+                    found.push(Vec::new());
+                    continue;
+                };
+                // What a veto matches is about another issue: no parameter can be found there.
+                if let Some(captures) = captures.as_mut().filter(|_| signature.role != Role::Veto) {
+                    captures.extend(capture_names(&hir));
+                }
+                found.push(self.anchors(&path, regex));
+            }
+            anchors.push(found);
         }
         if !self.recipe.signatures.iter().any(|signature| signature.role == Role::Required) {
             let message = "no signature has the role `required`";
@@ -142,26 +157,27 @@ impl<'a> Scope<'a, '_> {
         (anchors, captures)
     }
 
-    fn regex(&self, path: &str, regex: &str, captures: &mut Vec<String>) -> Vec<String> {
+    fn regex(&self, path: &str, regex: &str) -> Option<Hir> {
         if regex.trim().is_empty() {
             // The reader has complained already.
-            return Vec::new();
+            return None;
         }
-        let hir = match regex_syntax::parse(regex) {
-            Ok(hir) => hir,
-            Err(error) => {
-                let (reason, at) = match &error {
-                    regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
-                    regex_syntax::Error::Translate(error) => (error.kind().to_string(), error.span().start.offset),
-                    // The enum is open.
-                    other => (other.to_string(), 0),
-                };
-                let hint = "see https://docs.rs/regex/#syntax; there is no look-around and no back-reference";
-                self.source.complain_inside(path, at, format!("bad regular expression: {reason}"), hint);
-                return Vec::new();
-            }
+        let error = match regex_syntax::parse(regex) {
+            Ok(hir) => return Some(hir),
+            Err(error) => error,
         };
-        captures.extend(capture_names(&hir));
+        let (reason, at) = match &error {
+            regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
+            regex_syntax::Error::Translate(error) => (error.kind().to_string(), error.span().start.offset),
+            // The enum is open.
+            other => (other.to_string(), 0),
+        };
+        let hint = "see https://docs.rs/regex/#syntax; there is no look-around and no back-reference";
+        self.source.complain_inside(path, at, format!("bad regular expression: {reason}"), hint);
+        None
+    }
+
+    fn anchors(&self, path: &str, regex: &str) -> Vec<String> {
         match (self.rules.anchors)(regex) {
             Ok(anchors) if !anchors.is_empty() => anchors,
             Ok(_) => self.no_anchor(path, "no literal stands in every match"),
@@ -175,7 +191,7 @@ impl<'a> Scope<'a, '_> {
         Vec::new()
     }
 
-    fn params(&self, captures: &[String]) {
+    fn params(&self, captures: Option<&[String]>) {
         for (index, param) in self.recipe.params.iter().enumerate() {
             let path = format!("param[{index}]");
             self.name(&format!("{path}.name"), &param.name);
@@ -184,17 +200,21 @@ impl<'a> Scope<'a, '_> {
             }
             for source in &param.from {
                 match source {
-                    ParamSource::Capture(group) if !captures.contains(group) => {
-                        let known = captures.iter().map(String::as_str);
-                        let hint = suggest(group, known, "name a group: `(?P<name>…)`");
-                        let message = format!("no signature has a group `{group}`");
-                        self.source.complain(&format!("{path}.capture"), message, hint);
-                    }
+                    ParamSource::Capture(group) => self.capture(&format!("{path}.capture"), group, captures),
                     ParamSource::Probe { probe, value } => self.param_probe(&format!("{path}.probe"), probe, value),
                     ParamSource::Default(text) => self.default(&format!("{path}.default"), param, text),
-                    ParamSource::Capture(_) | ParamSource::Env(_) => {}
+                    ParamSource::Env(_) => {}
                 }
             }
+        }
+    }
+
+    fn capture(&self, path: &str, group: &str, captures: Option<&[String]>) {
+        // With a bad regular expression it is not known which groups there are.
+        let Some(captures) = captures else { return };
+        if !captures.iter().any(|known| known == group) {
+            let hint = suggest(group, captures.iter().map(String::as_str), "name a group: `(?P<name>…)`");
+            self.source.complain(path, format!("no signature has a group `{group}`"), hint);
         }
     }
 
@@ -268,8 +288,7 @@ impl<'a> Scope<'a, '_> {
 }
 
 /// Lists the named groups of a regular expression.
-pub fn capture_names(hir: &regex_syntax::hir::Hir) -> Vec<String> {
-    use regex_syntax::hir::HirKind;
+pub fn capture_names(hir: &Hir) -> Vec<String> {
     let mut names = Vec::new();
     let mut left = vec![hir];
     while let Some(hir) = left.pop() {

@@ -135,30 +135,28 @@ fn style(loaded: &Loaded<'_>) -> Vec<RecipeError> {
     loaded.source.take_errors()
 }
 
-/// Complains about fields that stand before fields they belong after.
+/// Complains about fields that stand after fields they belong before.
 fn order(loaded: &Loaded<'_>, prefix: &str, fields: &[&str]) {
     let source = &loaded.source;
-    let mut furthest: Option<(usize, &str)> = None;
-    for field in fields {
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    for (rank, field) in fields.iter().enumerate() {
         let path = format!("{prefix}{field}");
-        let places: Vec<usize> = match source.exact_place(&path) {
-            Some(place) if !place.is_empty() => vec![place.start],
-            Some(_) | None => Vec::new(),
-        };
-        let tables = (0..).map_while(|index| source.exact_place(&format!("{path}[{index}]"))).map(|place| place.start);
-        let tables: Vec<usize> = tables.collect();
         // An array of tables has no place of its own: its tables have.
-        let places = if tables.is_empty() || *field == "aliases" { places } else { tables };
-        for at in places {
-            match furthest {
-                Some((before, name)) if at < before => {
-                    let order = quoted(fields.iter().copied(), ", ");
-                    let message = format!("`{field}` stands before `{name}`");
-                    source.complain_at(at, message, format!("the order is {order}"));
-                }
-                Some(_) | None => furthest = Some((at, field)),
-            }
+        let tables = (0..).map_while(|index| source.exact_place(&format!("{path}[{index}]")));
+        let before = places.len();
+        places.extend(tables.map(|place| (place.start, rank)));
+        if places.len() == before {
+            places.extend(source.exact_place(&path).map(|place| (place.start, rank)));
         }
+    }
+    places.sort_unstable();
+    let mut furthest = 0;
+    for (at, rank) in places {
+        if rank < furthest {
+            let hint = format!("the order is {}", quoted(fields.iter().copied(), ", "));
+            source.complain_at(at, format!("`{}` stands after `{}`", fields[rank], fields[furthest]), hint);
+        }
+        furthest = furthest.max(rank);
     }
 }
 
@@ -186,9 +184,7 @@ fn kebab(loaded: &Loaded<'_>) {
 fn texts(loaded: &Loaded<'_>) {
     let recipe = &loaded.recipe;
     for path in loaded.source.paths() {
-        let Some((field, lang)) = path.rsplit_once('.').filter(|(_, lang)| matches!(*lang, "en" | "zh")) else {
-            continue;
-        };
+        let Some((field, lang)) = path.rsplit_once('.').filter(|(field, _)| is_bilingual(field)) else { continue };
         let place = loaded.source.place(&path);
         let raw = loaded.source.slice(place);
         let chinese = raw.chars().any(is_chinese);
@@ -211,6 +207,13 @@ fn texts(loaded: &Loaded<'_>) {
             }
         }
     }
+}
+
+/// Says whether a field holds `en` and `zh`; elsewhere these may be names of probes or arguments.
+fn is_bilingual(field: &str) -> bool {
+    let name = field.rsplit('.').next().unwrap_or(field);
+    let name = name.split('[').next().unwrap_or(name);
+    matches!(name, "title" | "cause" | "remedy" | "departs" | "why" | "help" | "says" | "advice")
 }
 
 fn is_chinese(c: char) -> bool {

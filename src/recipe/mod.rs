@@ -7,13 +7,20 @@
 mod cases;
 pub mod catalogue;
 mod check;
+pub mod docs;
 pub mod lint;
 mod model;
 mod names;
 mod nearest;
 mod parse;
 mod reader;
+#[cfg(test)]
+mod samples;
+pub mod scaffold;
+mod source;
 mod template;
+#[cfg(test)]
+mod tests;
 mod text;
 mod vocabulary;
 
@@ -23,7 +30,7 @@ pub use model::{
 };
 pub use names::RESERVED;
 pub use parse::parse;
-pub use reader::RecipeError;
+pub use source::RecipeError;
 pub use template::{Template, TemplateError};
 pub use text::{Lang, Text};
 pub use vocabulary::{AnchorFinder, ArgTerm, QuestionTerm, UNKNOWN, VerbTerm, Vocabulary};

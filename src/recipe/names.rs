@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Recipe;
-use super::reader::{RecipeError, Source};
+use super::source::{RecipeError, Source};
 
 /// Subcommands, present and reserved: `fix NAME` must never be in doubt.
 pub const RESERVED: &[&str] = &[

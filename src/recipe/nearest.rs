@@ -35,6 +35,7 @@ pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone,
         return none.to_owned();
     }
     all.sort_unstable();
+    all.dedup();
     all.truncate(40);
     format!("known here: {}", quoted(all, ", "))
 }

@@ -3,7 +3,8 @@
 use toml_edit::Document;
 
 use super::check::{self, Rules};
-use super::reader::{Reader, RecipeError, Source};
+use super::reader::Reader;
+use super::source::{RecipeError, Source};
 use super::{
     Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Signature, Stage,
     Step, Vocabulary,
@@ -63,7 +64,7 @@ pub fn load<'t>(file_name: &'t str, text: &'t str, rules: &Rules<'_>) -> Result<
         Ok(document) => document,
         Err(error) => {
             let at = error.span().map_or(text.len(), |span| span.start);
-            source.complain_at(at, error.message().trim_end(), "this line is not TOML; see https://toml.io");
+            source.complain_at(at, error.message().trim_end(), "this is not valid TOML; see https://toml.io");
             return Err(source.take_errors());
         }
     };
