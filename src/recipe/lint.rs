@@ -3,55 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use regex_syntax::hir::{Hir, HirKind};
-
 use super::catalogue::{FolderError, read_file, read_folder};
-use super::check::{Rules, capture_names};
+use super::check::Rules;
 use super::nearest::{quoted, suggest};
 use super::parse::{self, Loaded};
-use super::{CaseVerdict, ParamSource, Recipe, RecipeError, Role, UNKNOWN, Vocabulary, names};
-
-/// Lines that failures of all kinds print: whoever matches one of them recognises nothing.
-const GENERIC: &[&str] = &[
-    "ninja: build stopped: subcommand failed.",
-    "FAILED: lib/foo.o",
-    "make: *** [Makefile:2: all] Error 2",
-    "make[1]: *** [CMakeFiles/Makefile2:83: CMakeFiles/foo.dir/all] Error 2",
-    "gmake: *** [Makefile:136: all] Error 2",
-    "CMake Error at CMakeLists.txt",
-    "CMake Error at CMakeLists.txt:12 (find_package):",
-    "CMake Error at CMakeLists.txt:12 (message):",
-    "CMake Error:",
-    "-- Configuring incomplete, errors occurred!",
-    "See also \"/src/build/CMakeFiles/CMakeOutput.log\".",
-    "error: subprocess-exited-with-error",
-    "error: metadata-generation-failed",
-    "note: This error originates from a subprocess, and is likely not a problem with pip.",
-    "ERROR: Failed building wheel for foo",
-    "error: legacy-install-failure",
-    "Traceback (most recent call last):",
-    "subprocess.CalledProcessError: Command '['cmake', '--build', '.']' returned non-zero exit status 1.",
-    "collect2: error: ld returned 1 exit status",
-    "clang: error: linker command failed with exit code 1 (use -v to see invocation)",
-    "fatal error: too many errors emitted, stopping now [-ferror-limit=]",
-    "compilation terminated.",
-    "error: command '/usr/bin/gcc' failed with exit code 1",
-    // The first is how CANN spells it.
-    "ERR99999 UNKNOWN applicaiton exception",
-    "ERR99999 UNKNOWN application exception",
-    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
-    "RuntimeError: ",
-    "Process completed with exit code 1.",
-];
-
-/// Longer regular expressions are unreadable, and slow to compile.
-const LONGEST_REGEX: usize = 2_000;
-
-/// The memory that a compiled regular expression may take.
-const LARGEST_REGEX: usize = 2 * 1024 * 1024;
-
-/// Alternatives of one signature.
-const MOST_ALTERNATIVES: usize = 40;
+use super::{CaseVerdict, ParamSource, Recipe, RecipeError, Template, UNKNOWN, Vocabulary, names, signatures};
 
 /// The order of fields at the top of a file.
 const TOP_ORDER: &[&str] = &[
@@ -76,14 +32,24 @@ const TOP_ORDER: &[&str] = &[
 /// The order of fields in a case.
 const CASE_ORDER: &[&str] = &["name", "when", "verdict", "applicability", "says", "advice", "step", "verify"];
 
-/// Checks a file, or all recipes of a folder and how they go together. Returns mistakes in the order of the files.
+/// Checks all recipes of a folder and how they go together, or one file and how it goes with those beside it.
+/// Returns mistakes in the order of the files.
 pub fn lint_path(path: &Path, vocabulary: &Vocabulary) -> Result<Vec<RecipeError>, FolderError> {
     if path.is_dir() {
         let files = read_folder(path)?;
         return Ok(lint(files.iter().map(|(file, text)| (file.as_str(), text.as_str())), vocabulary));
     }
     let text = read_file(path).map_err(|source| FolderError::Read { path: path.to_owned(), source })?;
-    Ok(lint_text(&path.display().to_string(), &text, vocabulary))
+    let file = path.display().to_string();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // What cannot be read beside it is not this file's fault.
+    let mut beside = read_folder(folder).unwrap_or_default();
+    beside.retain(|other, _| Path::new(other).file_name() != path.file_name());
+    // Of two recipes with one name the last is blamed: that must be this one.
+    let all = beside.iter().map(|(file, text)| (file.as_str(), text.as_str())).chain([(file.as_str(), text.as_str())]);
+    let mut mistakes = lint(all, vocabulary);
+    mistakes.retain(|mistake| mistake.file == file);
+    Ok(mistakes)
 }
 
 /// Checks one recipe.
@@ -129,8 +95,9 @@ fn style(loaded: &Loaded<'_>) -> Vec<RecipeError> {
         order(loaded, &format!("case[{index}]."), CASE_ORDER);
     }
     kebab(loaded);
+    characters(loaded);
     texts(loaded);
-    signatures(loaded);
+    signatures::check(loaded);
     usage(loaded);
     loaded.source.take_errors()
 }
@@ -181,6 +148,16 @@ fn kebab(loaded: &Loaded<'_>) {
     }
 }
 
+/// Complains about characters that make a file read otherwise than it is.
+fn characters(loaded: &Loaded<'_>) {
+    let hidden =
+        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    for (at, character) in loaded.source.text().char_indices().filter(|(_, character)| hidden(*character)) {
+        let message = format!("a character that cannot be seen: U+{:04X}", u32::from(character));
+        loaded.source.complain_at(at, message, "remove it");
+    }
+}
+
 fn texts(loaded: &Loaded<'_>) {
     let recipe = &loaded.recipe;
     for path in loaded.source.paths() {
@@ -195,6 +172,10 @@ fn texts(loaded: &Loaded<'_>) {
             }
             "en" if chinese => loaded.source.complain(&path, format!("`{path}` is not English"), "write it in English"),
             _ => {}
+        }
+        if matches!(field.rsplit('.').next(), Some("title" | "says")) && (raw.contains('\n') || raw.contains("\\n")) {
+            let message = format!("`{path}` is more than one line");
+            loaded.source.complain(&path, message, "keep it short; the rest belongs into `cause` or `advice`");
         }
         // Only what cases say is filled; elsewhere a variable would be shown as it stands.
         if !field.starts_with("case[") {
@@ -225,83 +206,6 @@ fn has_prose(text: &str) -> bool {
     text.split('`').step_by(2).any(|outside| outside.chars().any(char::is_alphabetic))
 }
 
-fn signatures(loaded: &Loaded<'_>) {
-    let source = &loaded.source;
-    for (index, signature) in loaded.recipe.signatures.iter().enumerate() {
-        if signature.any.len() > MOST_ALTERNATIVES {
-            let message = format!("more than {MOST_ALTERNATIVES} alternatives");
-            source.complain(&format!("signature[{index}]"), message, "split the signature, or the recipe");
-        }
-        for (at, regex) in signature.any.iter().enumerate() {
-            let path = format!("signature[{index}].any[{at}]");
-            if regex.len() > LONGEST_REGEX {
-                let message = format!("the regular expression is longer than {LONGEST_REGEX} bytes");
-                source.complain(&path, message, "make alternatives of it");
-                continue;
-            }
-            let Ok(hir) = regex_syntax::parse(regex) else { continue };
-            if has_nested_repetition(&hir) {
-                let message = "a repetition of nothing but repetitions";
-                source.complain(&path, message, "put something fixed into it: `(?: \\S+)*`, not `(?:\\s*\\S+)*`");
-            }
-            let unnamed =
-                capture_names(&hir).into_iter().filter(|name| signature.role == Role::Veto || !is_param(loaded, name));
-            for name in unnamed {
-                let message = format!("group `{name}` is no parameter's `capture`");
-                source.complain_about(&path, &format!("<{name}>"), message, "add a `[[param]]`, or use `(?:…)`");
-            }
-            match regex::RegexBuilder::new(regex).size_limit(LARGEST_REGEX).build() {
-                Ok(compiled) if signature.role == Role::Required => {
-                    for line in GENERIC.iter().filter(|line| compiled.is_match(line)) {
-                        let message = format!("a required signature matches the generic line `{}`", line.trim_end());
-                        source.complain(&path, message, "quote words that only this issue prints");
-                    }
-                }
-                Ok(_) => {}
-                Err(_) => {
-                    let message = "the regular expression is too large when compiled";
-                    source.complain(&path, message, "use smaller counts, and `[0-9a-z]` instead of `\\w`");
-                }
-            }
-        }
-    }
-}
-
-fn is_param(loaded: &Loaded<'_>, group: &str) -> bool {
-    let captures = |source: &ParamSource| matches!(source, ParamSource::Capture(name) if name == group);
-    loaded.recipe.params.iter().any(|param| param.from.iter().any(captures))
-}
-
-/// Says whether something like `(a+)+` or `(\s*\S*)*` is in it: there is no telling where one round ends.
-fn has_nested_repetition(hir: &Hir) -> bool {
-    let mut left = vec![hir];
-    while let Some(hir) = left.pop() {
-        match hir.kind() {
-            HirKind::Repetition(repetition) => {
-                if repetition.max.is_none_or(|max| max > 1) && is_only_repetitions(&repetition.sub) {
-                    return true;
-                }
-                left.push(&repetition.sub);
-            }
-            HirKind::Capture(capture) => left.push(&capture.sub),
-            HirKind::Concat(parts) | HirKind::Alternation(parts) => left.extend(parts),
-            HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => {}
-        }
-    }
-    false
-}
-
-/// Says whether every part of it is an unbounded repetition.
-fn is_only_repetitions(hir: &Hir) -> bool {
-    match hir.kind() {
-        HirKind::Repetition(repetition) => repetition.max.is_none(),
-        HirKind::Capture(capture) => is_only_repetitions(&capture.sub),
-        HirKind::Concat(parts) => parts.iter().all(is_only_repetitions),
-        HirKind::Alternation(parts) => parts.iter().any(is_only_repetitions),
-        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => false,
-    }
-}
-
 /// Complains about questions that are asked for nothing, and about cases that leave the user alone or prove nothing.
 fn usage(loaded: &Loaded<'_>) {
     let Loaded { recipe, source, .. } = loaded;
@@ -315,6 +219,14 @@ fn usage(loaded: &Loaded<'_>) {
         if case.verdict != CaseVerdict::Refuted && case.steps.is_empty() && case.advice.is_empty() {
             let message = format!("case `{}` has neither steps nor advice", case.name);
             source.complain(&format!("case[{index}]"), message, "say what the user can do");
+        }
+        let told = |(name, words): (&String, &Vec<String>)| {
+            recipe.probes.iter().any(|probe| probe.name == *name) && !words.iter().any(|word| word == UNKNOWN)
+        };
+        if !case.steps.is_empty() && !case.when.iter().any(told) {
+            let message = format!("case `{}` has steps, and nothing that this machine says", case.name);
+            let hint = "a repair needs positive evidence: put a probe into `when`, with answers other than `unknown`";
+            source.complain(&format!("case[{index}]"), message, hint);
         }
         for (at, check) in case.verify.iter().enumerate() {
             let path = format!("case[{index}].verify[{at}].is");
@@ -335,9 +247,9 @@ fn is_probe_used(recipe: &Recipe, name: &str) -> bool {
         let steps = case.steps.iter().flat_map(|step| step.args.values());
         case.when.contains_key(name)
             || case.verify.iter().any(|check| check.probe == name)
-            || says.chain(advice).chain(steps).flat_map(super::Template::variables).any(of_probe)
+            || says.chain(advice).chain(steps).flat_map(Template::variables).any(of_probe)
     };
     in_params.into_iter().any(|source| matches!(source, ParamSource::Probe { probe, .. } if probe == name))
-        || recipe.probes.iter().flat_map(|probe| probe.args.values()).flat_map(super::Template::variables).any(of_probe)
+        || recipe.probes.iter().flat_map(|probe| probe.args.values()).flat_map(Template::variables).any(of_probe)
         || recipe.cases.iter().any(in_cases)
 }

@@ -17,6 +17,7 @@ mod reader;
 #[cfg(test)]
 mod samples;
 pub mod scaffold;
+mod signatures;
 mod source;
 mod template;
 #[cfg(test)]

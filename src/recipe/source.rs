@@ -50,6 +50,11 @@ impl<'t> Source<'t> {
         self.file
     }
 
+    /// The file's text.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
     /// Notes a mistake at a byte.
     pub fn complain_at(&self, at: usize, message: impl Into<String>, hint: impl Into<String>) {
         let mut errors = self.errors.borrow_mut();

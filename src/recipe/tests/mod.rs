@@ -41,7 +41,15 @@ fn every_mistake_has_its_place_and_words() {
 
 #[test]
 fn every_untidiness_has_its_place_and_words() {
-    run_table(UNTIDY, 21, |text| lint::lint_text(FILE, text, &vocabulary()));
+    run_table(UNTIDY, 24, |text| lint::lint_text(FILE, text, &vocabulary()));
+}
+
+#[test]
+fn hidden_characters_are_shown() {
+    let text = RECIPE.replace("targets are missing", "targets \u{202e}are\u{200b} missing");
+    let found: Vec<String> = lint::lint_text(FILE, &text, &vocabulary()).iter().map(ToString::to_string).collect();
+    let seen = "a character that cannot be seen";
+    assert_eq!(found, [format!("{FILE}:10:20: {seen}: U+202E"), format!("{FILE}:10:24: {seen}: U+200B")]);
 }
 
 #[test]
@@ -146,6 +154,29 @@ fn names_and_masks_are_checked_over_all_recipes() {
             "recipes/tda-1.9.toml:6:10: no recipe `cmake-imported-targets-missing`",
         ]
     );
+}
+
+#[test]
+fn one_file_is_checked_with_those_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |id: &str, text: &str| {
+        let path = folder.path().join(format!("{id}.toml"));
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let mine = write("tda-1.9", RECIPE);
+    let other = RECIPE.replace("\"tda-1.9\"", "\"tda-9.9\"").replace("\"llvmcgdata-residue\"", "\"other\"");
+    write("tda-9.9", &other.replace("cause", "broken"));
+    let messages = |path: &std::path::Path| {
+        let mistakes = lint::lint_path(path, &vocabulary()).unwrap();
+        mistakes.into_iter().map(|mistake| mistake.message).collect::<Vec<_>>()
+    };
+    assert_eq!(messages(&mine), ["no recipe `cmake-imported-targets-missing`"]);
+    write("tda-9.9", &other);
+    write("cmake-imported-targets-missing", "this one is not ready");
+    assert_eq!(messages(&mine), ["`tda-3.9` is a name of recipe `tda-9.9` already"]);
+    assert_eq!(messages(folder.path()).len(), 2);
+    assert!(lint::lint_path(&folder.path().join("gone.toml"), &vocabulary()).is_err());
 }
 
 #[test]

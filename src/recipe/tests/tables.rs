@@ -451,4 +451,18 @@ pub const UNTIDY: &str = r####"
 + ask = { cmake_tree = {} }
 +
 ! 65:8: probe `again` is never used
+
+- en = "LLVM targets are missing"
++ en = """LLVM targets
++ are missing"""
+! 10:6: `title.en` is more than one line
+
+- says = { en = "this cannot be told here", zh = "此处无法判断" }
++ says = { en = "this cannot be told here\n", zh = "此处无法判断" }
+! 89:15: `case[2].says.en` is more than one line
+
+- when = { llvm = ["stale"], tree = "found" }
++ when = { llvm = ["stale", "unknown"], clean = "tree" }
+! 64:1: case `stale-cache` has steps, and nothing that this machine says
+
 "####;
