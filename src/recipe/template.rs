@@ -3,7 +3,7 @@
 use super::{Value, Values};
 
 /// A string with `${name}` places; `$$` is a dollar sign.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
 }

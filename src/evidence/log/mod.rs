@@ -1,5 +1,7 @@
 //! Logs: decoding, taking away what tools and CI systems put around a message, and one pass for all signatures.
 
+pub mod literals;
+
 use std::collections::BTreeMap;
 
 /// One alternative of a signature, as the scanner takes it.

@@ -1,0 +1,60 @@
+//! What recipes may name in this program: its questions, its verbs, and how its scanner looks for a signature.
+
+use crate::evidence::log::literals;
+use crate::evidence::questions;
+use crate::recipe::{ArgTerm, QuestionTerm, VerbTerm, Vocabulary};
+use crate::steps;
+
+/// The vocabulary of this program, sorted by name.
+pub fn vocabulary() -> Vocabulary {
+    let mut questions: Vec<QuestionTerm> = questions::all()
+        .map(|question| QuestionTerm {
+            name: question.name,
+            about: question.about,
+            args: terms(question.args),
+            answers: question.answers.to_vec(),
+            values: question.values.to_vec(),
+        })
+        .collect();
+    questions.sort_by_key(|question| question.name);
+    let mut verbs: Vec<VerbTerm> =
+        steps::all().map(|verb| VerbTerm { name: verb.name, about: verb.about, args: terms(verb.args) }).collect();
+    verbs.sort_by_key(|verb| verb.name);
+    Vocabulary { questions, verbs, anchors: |regex| literals::anchors(regex).map_err(|error| error.to_string()) }
+}
+
+fn terms(args: &[questions::ArgSpec]) -> Vec<ArgTerm> {
+    args.iter().map(|arg| ArgTerm { name: arg.name, required: arg.required, about: arg.about }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::catalogue::Catalogue;
+    use crate::recipe::{UNKNOWN, lint};
+
+    #[test]
+    fn names_are_unique_and_unknown_is_not_among_the_answers() {
+        let vocabulary = vocabulary();
+        for pair in vocabulary.questions.windows(2) {
+            assert_ne!(pair[0].name, pair[1].name);
+        }
+        for pair in vocabulary.verbs.windows(2) {
+            assert_ne!(pair[0].name, pair[1].name);
+        }
+        for question in &vocabulary.questions {
+            assert!(!question.answers.contains(&UNKNOWN), "{}", question.name);
+        }
+        assert_eq!(UNKNOWN, questions::UNKNOWN);
+    }
+
+    #[test]
+    fn every_embedded_recipe_passes_lint() {
+        let vocabulary = vocabulary();
+        let catalogue = Catalogue::embedded();
+        let files = catalogue.entries().iter().map(|entry| (&*entry.file, &*entry.toml));
+        let mistakes: Vec<String> =
+            lint::lint(files, &vocabulary).iter().map(|mistake| format!("{mistake}\nhint: {}", mistake.hint)).collect();
+        assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+    }
+}

@@ -1,0 +1,174 @@
+//! Reads a recipe file. What is wrong with it is told with line, column and a hint, all of it in one go.
+
+use toml_edit::Document;
+
+use super::check::{self, Rules};
+use super::reader::Reader;
+use super::source::{RecipeError, Source};
+use super::{
+    Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Signature, Stage,
+    Step, Vocabulary,
+};
+
+/// No recipe is longer; a file that is was not written by hand.
+pub const LONGEST_FILE: usize = 256 * 1024;
+
+/// Lines that a match spans unless the signature says otherwise.
+const DEFAULT_LINES: u32 = 8;
+
+const APPLICABILITIES: &[(&str, Applicability)] =
+    &[("manual", Applicability::Manual), ("confirm", Applicability::Confirm), ("safe", Applicability::Safe)];
+const PARAM_KINDS: &[(&str, ParamKind)] = &[
+    ("text", ParamKind::Text),
+    ("path", ParamKind::Path),
+    ("url", ParamKind::Url),
+    ("port", ParamKind::Port),
+    ("version", ParamKind::Version),
+];
+const ROLES: &[(&str, Role)] = &[("required", Role::Required), ("supporting", Role::Supporting), ("veto", Role::Veto)];
+const VERDICTS: &[(&str, CaseVerdict)] = &[
+    ("certain", CaseVerdict::Certain),
+    ("likely", CaseVerdict::Likely),
+    ("possible", CaseVerdict::Possible),
+    ("refuted", CaseVerdict::Refuted),
+];
+const STAGES: &[(&str, Stage)] = &[("static", Stage::Static), ("rerun", Stage::Rerun)];
+
+/// Reads a recipe and checks all of it.
+///
+/// `file_name` is what messages show; its last part without `.toml` must be the recipe's id.
+pub fn parse(file_name: &str, text: &str, vocabulary: &Vocabulary) -> Result<Recipe, Vec<RecipeError>> {
+    let rules = Rules { anchors: vocabulary.anchors, vocabulary: Some(vocabulary) };
+    load(file_name, text, &rules).map(|loaded| loaded.recipe)
+}
+
+/// A recipe together with its source, so that later checks can still point into it.
+#[derive(Debug)]
+pub struct Loaded<'t> {
+    pub recipe: Recipe,
+    /// Anchors of every alternative of every signature.
+    pub anchors: Vec<Vec<Vec<String>>>,
+    pub source: Source<'t>,
+}
+
+/// Reads a recipe and checks what the rules allow to check; without a vocabulary, questions and verbs are taken
+/// on trust.
+pub fn load<'t>(file_name: &'t str, text: &'t str, rules: &Rules<'_>) -> Result<Loaded<'t>, Vec<RecipeError>> {
+    let source = Source::new(file_name, text);
+    if text.len() > LONGEST_FILE {
+        let message = format!("the file has {} bytes, more than the {LONGEST_FILE} that a recipe may have", text.len());
+        source.complain_at(0, message, "is this a recipe? split it by issue");
+        return Err(source.take_errors());
+    }
+    let document = match Document::parse(text) {
+        Ok(document) => document,
+        Err(error) => {
+            let at = error.span().map_or(text.len(), |span| span.start);
+            source.complain_at(at, error.message().trim_end(), "this is not valid TOML; see https://toml.io");
+            return Err(source.take_errors());
+        }
+    };
+    let recipe = read(Reader::root(&source, document.as_table()));
+    // With a field missing or of a wrong type, further complaints would only be about what stands in its place.
+    let anchors = if source.is_complete() { check::check(&recipe, &source, rules) } else { Vec::new() };
+    let errors = source.take_errors();
+    if errors.is_empty() { Ok(Loaded { recipe, anchors, source }) } else { Err(errors) }
+}
+
+fn read(mut file: Reader<'_, '_>) -> Recipe {
+    let applicability = file.word("applicability", APPLICABILITIES);
+    let recipe = Recipe {
+        id: file.text("id"),
+        slug: file.text("slug"),
+        aliases: file.texts("aliases"),
+        family: file.text("family"),
+        applicability,
+        why: file.optional_bilingual("why"),
+        title: file.bilingual("title"),
+        cause: file.bilingual("cause"),
+        remedy: file.bilingual("remedy"),
+        departs: file.optional_bilingual("departs"),
+        references: file.texts("references"),
+        masks: file.texts("masks"),
+        params: file.tables("param").into_iter().map(read_param).collect(),
+        signatures: file.tables("signature").into_iter().map(read_signature).collect(),
+        probes: file.tables("probe").into_iter().map(read_probe).collect(),
+        cases: file.tables("case").into_iter().map(|case| read_case(case, applicability)).collect(),
+    };
+    file.finish();
+    recipe
+}
+
+fn read_param(mut table: Reader<'_, '_>) -> Param {
+    let mut from = Vec::new();
+    from.extend(table.optional_text("capture").map(ParamSource::Capture));
+    from.extend(table.optional_text("probe").map(|text| {
+        // Without a dot the value is empty, which no question gives: the check names what it does give.
+        let (probe, value) = text.split_once('.').unwrap_or((&text, ""));
+        ParamSource::Probe { probe: probe.to_owned(), value: value.to_owned() }
+    }));
+    from.extend(table.optional_text("env").map(ParamSource::Env));
+    from.extend(table.optional_text("default").map(ParamSource::Default));
+    let param = Param {
+        name: table.text("name"),
+        kind: table.word("type", PARAM_KINDS),
+        list: table.flag("list"),
+        identifying: table.flag("identifying"),
+        from,
+        choices: table.texts("choices"),
+        help: table.optional_bilingual("help"),
+    };
+    table.finish();
+    param
+}
+
+fn read_signature(mut table: Reader<'_, '_>) -> Signature {
+    let signature = Signature {
+        role: table.word("role", ROLES),
+        any: table.texts("any"),
+        lines: table.number("lines", 1..=200, DEFAULT_LINES),
+    };
+    table.finish();
+    signature
+}
+
+fn read_probe(mut table: Reader<'_, '_>) -> Probe {
+    let name = table.text("name");
+    let (question, args) = match table.required_table("ask") {
+        Some(ask) => ask.into_named("question"),
+        None => Default::default(),
+    };
+    table.finish();
+    Probe { name, question, args }
+}
+
+fn read_case(mut table: Reader<'_, '_>, most: Applicability) -> Case {
+    let case = Case {
+        name: table.text("name"),
+        when: table.optional_table("when").map(Reader::into_words).unwrap_or_default(),
+        verdict: table.word("verdict", VERDICTS),
+        applicability: table.optional_word("applicability", APPLICABILITIES).unwrap_or(most),
+        says: table.required_table("says").map(Reader::into_text_template).unwrap_or_default(),
+        steps: table.tables("step").into_iter().map(read_step).collect(),
+        advice: table.tables("advice").into_iter().map(Reader::into_text_template).collect(),
+        verify: table.tables("verify").into_iter().map(read_check).collect(),
+    };
+    table.finish();
+    case
+}
+
+fn read_step(mut table: Reader<'_, '_>) -> Step {
+    let only_if = table.optional_table("only_if").map(Reader::into_words).unwrap_or_default();
+    let (verb, args) = table.into_named("verb");
+    Step { verb, args, only_if }
+}
+
+fn read_check(mut table: Reader<'_, '_>) -> Check {
+    let check = Check {
+        probe: table.text("probe"),
+        is: table.words("is"),
+        stage: table.optional_word("stage", STAGES).unwrap_or(Stage::Static),
+    };
+    table.finish();
+    check
+}
