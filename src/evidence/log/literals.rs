@@ -1,28 +1,36 @@
 //! Anchors: literals of a signature, one of which stands in every text that it matches.
 //!
 //! The scanner looks for anchors only and runs a regular expression where one was found, so an anchor that can be
-//! missing costs a diagnosis. What is guaranteed of [`anchors`]: every text that the signature matches holds one of
-//! the returned literals, letter case aside,
+//! missing costs a diagnosis. What is guaranteed of [`anchors`]: every normalised text that the signature matches holds
+//! one of the returned literals, letter case aside,
 //!
-//! - whatever happens at the signature's spaces, when the literals hold no space;
-//! - as long as at most one space inside the anchor phrase stands for a line break, indentation or several blanks,
-//!   when they hold one. CMake wraps at 77 columns, pip and others wrap somewhere; so a phrase is cut at a space near
-//!   its middle into two literals of at most 24 bytes each, one of which a single break leaves whole. A phrase never
-//!   goes over the end of a sentence, where CMake prints two blanks.
+//! - whatever the signature's spaces match, when the literals come from a run without spaces;
+//! - as long as at most one space of the phrase they come from matches something else than one space, when they are
+//!   its two halves. CMake wraps at 77 columns, pip and others somewhere; a phrase is cut into halves of at most 28
+//!   bytes each, one of which a single break leaves whole. A phrase never goes over the end of a sentence, where CMake
+//!   prints two blanks.
+//!
+//! A space that no tool breaks is written `\ `: it is as good as a letter.
 //!
 //! The build script includes this file: it must use nothing but `std` and `regex-syntax`.
 
 use std::fmt;
 
 use regex_syntax::ParserBuilder;
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 /// What an anchor should have; the scanner looks at fewer places the longer the shortest anchor is.
 pub const GOOD_BYTES: usize = 12;
-/// What an anchor must have. Only a run without spaces may be this short.
+/// What an anchor must have; so short ones have a second, slower search.
 pub const LEAST_BYTES: usize = 8;
+/// What a space of a signature matches: blanks, a line break with its indentation, empty lines.
+const BLANK: &str = r"[ \t\r\n]+";
+/// Stands for [`BLANK`] in literals. A signature that means this control character itself has no anchor there.
+const BREAK: char = '\u{1f}';
 /// Longer pieces would tell no more and could be broken more often.
-const PIECE_BYTES: usize = 24;
+const PIECE_BYTES: usize = 28;
+/// From here on whole words are worth more than more bytes.
+const WORDS_BYTES: usize = 16;
 /// The most alternatives that are told apart.
 const MOST_LITERALS: usize = 48;
 
@@ -41,8 +49,9 @@ impl fmt::Display for AnchorError {
             Self::Syntax { message } => write!(formatter, "not a regular expression: {message}"),
             Self::NoAnchor { best } => write!(
                 formatter,
-                "no usable anchor (longest literal: `{best}`): each alternative needs {LEAST_BYTES} literal bytes \
-                 without a space, or a phrase with a space that has {GOOD_BYTES} bytes on either side"
+                "no usable anchor (longest literal: `{best}`): every alternative needs {LEAST_BYTES} literal bytes (better \
+                 {GOOD_BYTES}) without a space, or as many on either side of a space, and more than one common word; \
+                 a space that is never a line break may be written `\\ `"
             ),
         }
     }
@@ -56,13 +65,56 @@ pub fn anchors(regex: &str) -> Result<Vec<String>, AnchorError> {
         .utf8(false)
         .unicode(false)
         .build()
-        .parse(regex)
+        .parse(&expand_spaces(regex))
         .map_err(|error| AnchorError::Syntax { message: last_line(&error.to_string()) })?;
     let mut search = Search { longest: String::new() };
     match search.required(&hir) {
         Some(choice) => Ok(choice.pieces),
         None => Err(AnchorError::NoAnchor { best: search.longest }),
     }
+}
+
+/// Replaces each literal space by what tools may print instead of it: blanks, a line break and its indentation,
+/// empty lines. Several spaces count as one. A space in a class (`[ ]`) or after a backslash stays a space.
+pub fn expand_spaces(regex: &str) -> String {
+    let mut expanded = String::with_capacity(regex.len() * 2);
+    let mut depth = 0usize;
+    let mut characters = regex.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => {
+                expanded.push(character);
+                expanded.extend(characters.next());
+            }
+            '[' => {
+                depth += 1;
+                expanded.push(character);
+                // A `]` right after `[` or `[^` is a member.
+                expanded.extend(characters.next_if_eq(&'^'));
+                expanded.extend(characters.next_if_eq(&']'));
+            }
+            ']' => {
+                depth = depth.saturating_sub(1);
+                expanded.push(character);
+            }
+            ' ' if depth == 0 => {
+                let mut more = false;
+                while characters.next_if_eq(&' ').is_some() {
+                    more = true;
+                }
+                if !matches!(characters.peek(), Some('?' | '*' | '+' | '{')) {
+                    expanded.push_str(BLANK);
+                    continue;
+                }
+                if more {
+                    expanded.push_str(BLANK);
+                }
+                expanded.extend(["(?:", BLANK, ")"]);
+            }
+            other => expanded.push(other),
+        }
+    }
+    expanded
 }
 
 /// The parser draws the place over several lines; the last one is the message.
@@ -157,7 +209,7 @@ impl Search {
         for literal in set {
             let literal = String::from_utf8_lossy(literal);
             if literal.len() > self.longest.len() {
-                self.longest = literal.trim().to_owned();
+                self.longest = literal.replace(BREAK, " ").trim().to_owned();
             }
             let choice = cut(&literal)?;
             all = Some(match all {
@@ -196,7 +248,10 @@ fn join(mut left: Choice, right: Choice) -> Option<Choice> {
 fn exact(hir: &Hir) -> Option<Set> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Some(vec![Vec::new()]),
-        HirKind::Literal(literal) => Some(vec![literal.0.to_vec()]),
+        // What stands for a space must not come from the signature itself.
+        HirKind::Literal(literal) => {
+            Some(vec![literal.0.iter().map(|byte| if *byte == BREAK as u8 { 0 } else { *byte }).collect()])
+        }
         HirKind::Capture(capture) => exact(&capture.sub),
         HirKind::Class(class) => members(class),
         HirKind::Repetition(repetition) if repetition.min == 0 && repetition.max == Some(1) => {
@@ -204,6 +259,7 @@ fn exact(hir: &Hir) -> Option<Set> {
             set.push(Vec::new());
             Some(set)
         }
+        HirKind::Repetition(repetition) if is_blank(repetition) => Some(vec![vec![BREAK as u8]]),
         HirKind::Repetition(_) => None,
         HirKind::Alternation(branches) => {
             let mut set = Vec::new();
@@ -223,6 +279,13 @@ fn exact(hir: &Hir) -> Option<Set> {
             Some(set)
         }
     }
+}
+
+/// Recognises what [`expand_spaces`] puts for a space.
+fn is_blank(repetition: &Repetition) -> bool {
+    let HirKind::Class(Class::Bytes(class)) = repetition.sub.kind() else { return false };
+    let ranges = class.ranges().iter().map(|range| (range.start(), range.end()));
+    repetition.min == 1 && repetition.max.is_none() && ranges.eq([(b'\t', b'\n'), (b'\r', b'\r'), (b' ', b' ')])
 }
 
 /// Lists a class of up to four members.
@@ -284,48 +347,76 @@ fn survives_json(character: char) -> bool {
     character.is_ascii() && !matches!(character, '"' | '\\' | '<' | '>' | '&')
 }
 
-/// Splits where no anchor may go over: control characters, bytes that are no text, the end of a sentence, and
-/// several spaces, which a signature takes as one.
+/// Splits where no anchor may go over: control characters, bytes that are no text, the end of a sentence.
 fn phrases(literal: &str) -> Vec<&str> {
     let mut phrases = Vec::new();
-    for part in literal.split(|character: char| character.is_control() || character == '\u{fffd}') {
-        for part in part.split("  ") {
-            let mut rest = part;
-            while let Some(end) = [". ", "! ", "? "].iter().filter_map(|stop| rest.find(stop)).min() {
-                phrases.push(&rest[..=end]);
-                rest = &rest[end + 2..];
+    let ends = |character: char| (character.is_control() && character != BREAK) || character == '\u{fffd}';
+    for part in literal.split(ends) {
+        let mut rest = part;
+        let mut from = 0;
+        while let Some(at) = rest[from..].find(BREAK) {
+            let at = from + at;
+            if rest[..at].ends_with(['.', '!', '?']) {
+                phrases.push(&rest[..at]);
+                rest = &rest[at + 1..];
+                from = 0;
+            } else {
+                from = at + 1;
             }
-            phrases.push(rest);
         }
+        phrases.push(rest);
     }
     phrases
 }
 
 fn cut_phrase(phrase: &str, plain: bool) -> Option<Choice> {
-    let phrase = phrase.trim_matches(' ');
+    let phrase = phrase.trim_matches(BREAK);
     let mut best = None;
-    for run in phrase.split(' ').filter(|run| run.len() >= LEAST_BYTES) {
-        let piece = first_bytes(run, PIECE_BYTES);
-        let quality = Quality { long: piece.len() >= GOOD_BYTES, plain, unbroken: true, bytes: piece.len() };
-        better(&mut best, Some(Choice { quality, pieces: vec![piece.to_owned()] }));
+    for run in phrase.split(BREAK) {
+        better(&mut best, choice(plain, true, vec![first_bytes(run, PIECE_BYTES)]));
     }
-    for (space, _) in phrase.match_indices(' ') {
-        let (left, right) = (last_bytes(&phrase[..space], PIECE_BYTES), first_bytes(&phrase[space + 1..], PIECE_BYTES));
-        let bytes = left.len().min(right.len());
-        if bytes >= GOOD_BYTES {
-            let quality = Quality { long: true, plain, unbroken: false, bytes };
-            better(&mut best, Some(Choice { quality, pieces: vec![left.to_owned(), right.to_owned()] }));
-        }
+    for (space, _) in phrase.match_indices(BREAK) {
+        let halves = vec![last_bytes(&phrase[..space], PIECE_BYTES), first_bytes(&phrase[space + 1..], PIECE_BYTES)];
+        better(&mut best, choice(plain, false, halves));
     }
     best
 }
 
+fn choice(plain: bool, unbroken: bool, pieces: Vec<&str>) -> Option<Choice> {
+    let bytes = pieces.iter().map(|piece| piece.len()).min()?;
+    if bytes < LEAST_BYTES || pieces.iter().any(|piece| is_common(piece)) {
+        return None;
+    }
+    let pieces = pieces.into_iter().map(|piece| piece.replace(BREAK, " ")).collect();
+    Some(Choice { quality: Quality { long: bytes >= GOOD_BYTES, plain, unbroken, bytes }, pieces })
+}
+
+/// One word of small letters: logs are full of them (`undefined`, `function`, `configuration`).
+fn is_common(piece: &str) -> bool {
+    piece.trim_matches(|character: char| character.is_ascii_punctuation()).bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// Whole words, where enough of them are left.
 fn first_bytes(text: &str, most: usize) -> &str {
-    text[..text.floor_char_boundary(most.min(text.len()))].trim_end()
+    if text.len() <= most {
+        return text;
+    }
+    let head = &text[..text.floor_char_boundary(most)];
+    match head.rfind([' ', BREAK]) {
+        Some(space) if space >= WORDS_BYTES => &head[..space],
+        _ => head.trim_end_matches(BREAK),
+    }
 }
 
 fn last_bytes(text: &str, most: usize) -> &str {
-    text[text.ceil_char_boundary(text.len().saturating_sub(most))..].trim_start()
+    if text.len() <= most {
+        return text;
+    }
+    let tail = &text[text.ceil_char_boundary(text.len() - most)..];
+    match tail.find([' ', BREAK]) {
+        Some(space) if tail.len() - space > WORDS_BYTES => &tail[space + 1..],
+        _ => tail.trim_start_matches(BREAK),
+    }
 }
 
 #[cfg(test)]
@@ -337,21 +428,22 @@ mod tests {
         let table: &[(&str, &[&str])] = &[
             (
                 r"The following imported targets are referenced, but are missing: (?P<missing_targets>[\w: -]+)",
-                &["llowing imported targets", "are referenced, but are"],
+                &["The following imported", "targets are referenced,"],
             ),
-            (
-                "is not a full path and was not found in the PATH",
-                &["is not a full path and", "was not found in the PATH"],
-            ),
+            ("is not a full path and was not found in the PATH", &["not a full path and was", "not found in the PATH"]),
             (
                 r"ld\.lld: error: unable to find library -l(?P<missing_library>[\w.+-]+)",
                 &["ld.lld: error: unable", "to find library -l"],
             ),
             (r"/bin/sh: (?:1: |line 1: )?(?P<missing_tool>\S+): not found", &["/bin/sh:"]),
+            (r"cannot\ find\ -l(\S+)", &["cannot find -l"]),
+            ("CUDA out of memory", &["CUDA out", "of memory"]),
+            ("a name: EADDRINUSE", &["EADDRINUSE"]),
             ("Does not match the generator used previously", &["Does not match the", "generator used previously"]),
             (r"No CMAKE_(?:C|CXX)_COMPILER could be found", &["CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER"]),
             (r"^(?P<package>LLVMCGData)$", &["LLVMCGData"]),
             (r"(?i)eaddrinuse_here", &["eaddrinuse_here"]),
+            (r"blank \x1f(?P<control>_character_)\x1f", &["_character_"]),
             (r"package \x22LLD\x22 is considered to be NOT FOUND", &["is considered", "to be NOT FOUND"]),
             ("找不到编译器错误", &["找不到编译器错误"]),
             (r"(?:first_alternative|second_alternative): \d+", &["first_alternative:", "second_alternative:"]),
@@ -369,6 +461,7 @@ mod tests {
             "a (?:long enough literal here|x)",
             "not found",
             "foo  bar  foo  bar",
+            r"undefined symbol: \w+",
             "(?:something_long)?",
         ] {
             let error = anchors(regex).unwrap_err();

@@ -11,8 +11,8 @@ mod window;
 
 use std::collections::BTreeMap;
 
-pub use literals::{AnchorError, anchors};
-pub use pattern::{PatternError, check_pattern, expand_spaces};
+pub use literals::{AnchorError, anchors, expand_spaces};
+pub use pattern::{PatternError, check_pattern};
 pub use scanner::{Scanner, Session};
 
 /// One alternative of a signature, as the scanner takes it.

@@ -4,7 +4,12 @@
 //! either end. It must never join two lines nor touch the inside of a message: anchors are looked for in the log as it
 //! stands.
 
-use memchr::{memchr, memrchr};
+use std::borrow::Cow;
+
+use memchr::{memchr, memchr2, memchr3, memrchr};
+
+const ESCAPE: u8 = 0x1b;
+const BACKSPACE: u8 = 0x08;
 
 /// Prefixes nest: a CI time stamp before docker's before a launcher's before pip's gutter.
 const MOST_PREFIXES: usize = 8;
@@ -26,30 +31,30 @@ pub fn normalise(line: &[u8], out: &mut Vec<u8>) {
 }
 
 /// What a terminal would show in the end: without escape sequences, erased characters and overwritten progress.
-pub fn visible(line: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(line.len());
-    strip_escapes(line, &mut text);
+pub fn visible(line: &[u8]) -> Cow<'_, [u8]> {
+    if memchr3(ESCAPE, BACKSPACE, b'\r', line).is_none() {
+        return Cow::Borrowed(line);
+    }
+    let mut text = unescaped(line);
     if memchr(b'\r', &text).is_some() {
         // Whatever was written last stays, unless that is nothing: `message\r\n`, `100%\r`.
         let last = text.split(|byte| *byte == b'\r').rev().find(|part| !part.trim_ascii().is_empty());
         text = last.unwrap_or_default().to_vec();
     }
-    if memchr(0x08, &text).is_some() {
-        text = rub_out(&text);
-    }
-    text
+    Cow::Owned(rubbed_out(text))
 }
 
 /// What is visible of a part of a long line, where no carriage return is applied: the rest of it is not known.
-pub fn unwrapped(part: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(part.len());
-    strip_escapes(part, &mut text);
-    if memchr(0x08, &text).is_some() { rub_out(&text) } else { text }
+pub fn unwrapped(part: &[u8]) -> Cow<'_, [u8]> {
+    if memchr2(ESCAPE, BACKSPACE, part).is_none() {
+        return Cow::Borrowed(part);
+    }
+    Cow::Owned(rubbed_out(unescaped(part)))
 }
 
 /// Copies all but ECMA-48 escape sequences. An unfinished one ends where its own alphabet does.
-fn strip_escapes(mut line: &[u8], out: &mut Vec<u8>) {
-    const ESCAPE: u8 = 0x1b;
+fn unescaped(mut line: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(line.len());
     while let Some(at) = memchr(ESCAPE, line) {
         out.extend_from_slice(&line[..at]);
         line = &line[at + 1..];
@@ -74,16 +79,21 @@ fn strip_escapes(mut line: &[u8], out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(line);
+    out
 }
 
 /// Applies backspaces, as spinners and overstriking use them.
-fn rub_out(text: &[u8]) -> Vec<u8> {
+fn rubbed_out(text: Vec<u8>) -> Vec<u8> {
+    if memchr(BACKSPACE, &text).is_none() {
+        return text;
+    }
     let mut left: Vec<u8> = Vec::with_capacity(text.len());
     for byte in text {
-        if *byte != 0x08 {
-            left.push(*byte);
+        if byte != BACKSPACE {
+            left.push(byte);
             continue;
         }
+        // A whole character.
         while left.pop().is_some_and(|last| last & 0xc0 == 0x80) {}
     }
     left
@@ -93,6 +103,13 @@ fn rub_out(text: &[u8]) -> Vec<u8> {
 fn peel(line: &[u8]) -> &[u8] {
     let mut rest = line.trim_ascii();
     for _ in 0..MOST_PREFIXES {
+        // Most lines have none; a word's first letter says so.
+        if rest.first().is_some_and(u8::is_ascii_alphabetic)
+            && rest[0] != b'E'
+            && !rest[..rest.len().min(64)].contains(&b'|')
+        {
+            break;
+        }
         let Some(shorter) = PREFIXES.iter().find_map(|prefix| prefix(rest)) else { break };
         rest = shorter.trim_ascii();
     }

@@ -4,8 +4,8 @@ use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ast::{self, Ast};
 use thiserror::Error;
 
-/// What a space of a signature matches: blanks, a line break with its indentation, empty lines.
-const BLANK: &str = r"[ \t\r\n]+";
+use super::literals::expand_spaces;
+
 /// A signature is a sentence; more than this is a mistake.
 const MOST_BYTES: usize = 4096;
 /// Bounds what one signature takes compiled, and what its automaton may cache while it runs.
@@ -64,49 +64,6 @@ pub(super) fn compile(regex: &str) -> Result<Regex, PatternError> {
 /// The parser draws the place over several lines; the last one is the message.
 fn last_line(message: &str) -> String {
     message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
-}
-
-/// Replaces each literal space by what tools may print instead of it: blanks, a line break and its indentation,
-/// empty lines. Several spaces count as one. A space in a class (`[ ]`) or after a backslash stays a space.
-pub fn expand_spaces(regex: &str) -> String {
-    let mut expanded = String::with_capacity(regex.len() * 2);
-    let mut depth = 0usize;
-    let mut characters = regex.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => {
-                expanded.push(character);
-                expanded.extend(characters.next());
-            }
-            '[' => {
-                depth += 1;
-                expanded.push(character);
-                // A `]` right after `[` or `[^` is a member.
-                expanded.extend(characters.next_if_eq(&'^'));
-                expanded.extend(characters.next_if_eq(&']'));
-            }
-            ']' => {
-                depth = depth.saturating_sub(1);
-                expanded.push(character);
-            }
-            ' ' if depth == 0 => {
-                let mut more = false;
-                while characters.next_if_eq(&' ').is_some() {
-                    more = true;
-                }
-                if !matches!(characters.peek(), Some('?' | '*' | '+' | '{')) {
-                    expanded.push_str(BLANK);
-                    continue;
-                }
-                if more {
-                    expanded.push_str(BLANK);
-                }
-                expanded.extend(["(?:", BLANK, ")"]);
-            }
-            other => expanded.push(other),
-        }
-    }
-    expanded
 }
 
 /// Tells whether a signature has a space that may be a line break.

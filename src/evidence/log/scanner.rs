@@ -372,7 +372,7 @@ impl Shared {
             if is_whole {
                 normalise(line, &mut shown);
             } else {
-                shown = unwrapped(line);
+                shown.extend_from_slice(&unwrapped(line));
             }
             found.clear();
             self.literals.find(&shown, 0, shown.len(), &mut found);

@@ -76,7 +76,8 @@ struct Part {
     at: usize,
     start: usize,
     end: usize,
-    number: u64,
+    /// Lines since the window's first.
+    below: u64,
     whole: bool,
 }
 
@@ -85,26 +86,21 @@ pub struct Window<'a> {
     stretch: Stretch<'a>,
     text: Vec<u8>,
     parts: Vec<Part>,
+    start: usize,
 }
 
 impl<'a> Window<'a> {
     /// Normalises `stretch.text[start..end]`.
     pub fn new(stretch: Stretch<'a>, start: usize, end: usize) -> Self {
         let raw = stretch.text;
-        let mut window = Self { stretch, text: Vec::with_capacity(end - start + 1), parts: Vec::new() };
-        let mut number = stretch.first_line + count_lines(&raw[..start]);
+        let mut window = Self { stretch, text: Vec::with_capacity(end - start + 1), parts: Vec::new(), start };
+        let mut below = 0;
         let mut at = start;
         loop {
             let stop = memchr(b'\n', &raw[at..end]).map_or(end, |index| at + index);
             let from_start = if at == 0 { stretch.at_line } else { raw[at - 1] == b'\n' };
             let to_end = stop == raw.len() || raw[stop] == b'\n';
-            window.parts.push(Part {
-                at: window.text.len(),
-                start: at,
-                end: stop,
-                number,
-                whole: from_start && to_end,
-            });
+            window.parts.push(Part { at: window.text.len(), start: at, end: stop, below, whole: from_start && to_end });
             let line = &raw[at..stop];
             // A long line's middle has no prefix to cut off; after a carriage return the middle does not matter.
             if to_end && (from_start || memchr(b'\r', line).is_some()) {
@@ -116,7 +112,7 @@ impl<'a> Window<'a> {
             if stop >= end {
                 return window;
             }
-            number += 1;
+            below += 1;
             at = stop + 1;
         }
     }
@@ -139,7 +135,7 @@ impl<'a> Window<'a> {
             let start = found.start() + (found.len() - found.as_bytes().trim_ascii_start().len());
             let end = start + shown.len();
             let (first, last) = (self.part_at(start), self.part_at(end - 1));
-            if self.parts[last].number - self.parts[first].number >= lines as u64 {
+            if self.parts[last].below - self.parts[first].below >= lines as u64 {
                 retries += 1;
                 let Some(next) = memchr(b'\n', &self.text[start..]) else { break };
                 if retries > MOST_RETRIES {
@@ -167,10 +163,12 @@ impl<'a> Window<'a> {
     /// Writes a match out.
     pub fn hit(&self, pattern: usize, regex: &Regex, found: &Match) -> Hit {
         let captures = regex.captures_at(&self.text, found.found);
+        // Counted for matches only: most windows have none.
+        let first_line = self.stretch.first_line + count_lines(&self.stretch.text[..self.start]);
         Hit {
             pattern,
-            first_line: self.parts[found.first].number,
-            last_line: self.parts[found.last].number,
+            first_line: first_line + self.parts[found.first].below,
+            last_line: first_line + self.parts[found.last].below,
             text: self.excerpt(found.first, found.last, found.shown),
             captures: captures.map(|captures| named(regex, &captures)).unwrap_or_default(),
         }
@@ -207,7 +205,7 @@ impl<'a> Window<'a> {
                 text.push('\n');
             }
             let line = &self.stretch.text[part.start..part.end];
-            let mut line = if part.whole { visible(line) } else { unwrapped(line) };
+            let mut line = if part.whole { visible(line) } else { unwrapped(line) }.into_owned();
             let room = TEXT_BYTES.saturating_sub(text.len());
             if line.len() > room {
                 let lead = if index == 0 { (start - part.at).saturating_sub(LEAD_BYTES) } else { 0 };
