@@ -1,48 +1,490 @@
-//! Literals that a regular expression cannot match without.
+//! Anchors: literals of a signature, one of which stands in every text that it matches.
+//!
+//! The scanner looks for anchors only and runs a regular expression where one was found, so an anchor that can be
+//! missing costs a diagnosis. What is guaranteed of [`anchors`]: every normalised text that the signature matches holds
+//! one of the returned literals, letter case aside,
+//!
+//! - whatever the signature's spaces match, when the literals come from a run without spaces;
+//! - as long as at most one space of the phrase they come from matches something else than one space, when they are
+//!   its two halves. CMake wraps at 77 columns, pip and others somewhere; a phrase is cut into halves of at most 28
+//!   bytes each, one of which a single break leaves whole. A phrase never goes over the end of a sentence, where CMake
+//!   prints two blanks.
+//!
+//! A space that no tool breaks is written `\ `: it is as good as a letter.
+//!
+//! The build script includes this file: it must use nothing but `std` and `regex-syntax`.
 
-use regex_syntax::hir::{Hir, HirKind};
+use std::fmt;
 
-/// Why a regular expression has no anchors.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
+
+/// What an anchor should have; the scanner looks at fewer places the longer the shortest anchor is.
+pub const GOOD_BYTES: usize = 12;
+/// What an anchor must have; so short ones have a second, slower search.
+pub const LEAST_BYTES: usize = 8;
+/// What a space of a signature matches: blanks, a line break with its indentation, empty lines.
+const BLANK: &str = r"[ \t\r\n]+";
+/// Stands for [`BLANK`] in literals. A signature that means this control character itself has no anchor there.
+const BREAK: char = '\u{1f}';
+/// Longer pieces would tell no more and could be broken more often.
+const PIECE_BYTES: usize = 28;
+/// From here on whole words are worth more than more bytes.
+const WORDS_BYTES: usize = 16;
+/// The most alternatives that are told apart.
+const MOST_LITERALS: usize = 48;
+
+/// Why a signature has no anchors.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnchorError {
-    #[error("{0}")]
-    Syntax(String),
-    #[error("no literal of {SHORTEST} bytes stands in every match")]
-    NoLiteral,
+    /// The text is no regular expression.
+    Syntax { message: String },
+    /// No literal is long enough; `best` is the longest one there is.
+    NoAnchor { best: String },
 }
 
-/// Shorter literals stand in most lines of most logs.
-const SHORTEST: usize = 6;
-
-/// A half of a phrase must still be telling.
-const SHORTEST_HALF: usize = 12;
-
-/// Finds literals one of which stands in every text that `regex` matches.
-pub fn anchors(regex: &str) -> Result<Vec<String>, AnchorError> {
-    let hir = regex_syntax::parse(regex).map_err(|error| AnchorError::Syntax(error.to_string()))?;
-    let found = best(&hir).filter(|found| found.iter().all(|text| text.len() >= SHORTEST));
-    Ok(found.ok_or(AnchorError::NoLiteral)?.iter().flat_map(|text| halves(text)).collect())
-}
-
-/// A line break may stand at any one space of a phrase, so one of its halves is always whole.
-fn halves(text: &str) -> Vec<String> {
-    let spaces = text.match_indices(' ').map(|(at, _)| at);
-    let middle = spaces
-        .filter(|at| *at >= SHORTEST_HALF && text.len() - at > SHORTEST_HALF)
-        .min_by_key(|at| at.abs_diff(text.len() / 2));
-    match middle {
-        Some(at) => vec![text[..at].to_owned(), text[at + 1..].to_owned()],
-        None => vec![text.to_owned()],
+impl fmt::Display for AnchorError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax { message } => write!(formatter, "not a regular expression: {message}"),
+            Self::NoAnchor { best } => write!(
+                formatter,
+                "no usable anchor (longest literal: `{best}`): every alternative needs {LEAST_BYTES} literal bytes (better \
+                 {GOOD_BYTES}) without a space, or as many on either side of a space, and more than one common word; \
+                 a space that is never a line break may be written `\\ `"
+            ),
+        }
     }
 }
 
-fn best(hir: &Hir) -> Option<Vec<String>> {
+impl std::error::Error for AnchorError {}
+
+/// Finds literals of which every text that matches `regex` holds one.
+pub fn anchors(regex: &str) -> Result<Vec<String>, AnchorError> {
+    let hir = ParserBuilder::new()
+        .utf8(false)
+        .unicode(false)
+        .build()
+        .parse(&expand_spaces(regex))
+        .map_err(|error| AnchorError::Syntax { message: last_line(&error.to_string()) })?;
+    let mut search = Search { longest: String::new() };
+    match search.required(&hir) {
+        Some(choice) => Ok(choice.pieces),
+        None => Err(AnchorError::NoAnchor { best: search.longest }),
+    }
+}
+
+/// Replaces each literal space by what tools may print instead of it: blanks, a line break and its indentation,
+/// empty lines. Several spaces count as one. A space in a class (`[ ]`) or after a backslash stays a space.
+pub fn expand_spaces(regex: &str) -> String {
+    let mut expanded = String::with_capacity(regex.len() * 2);
+    let mut depth = 0usize;
+    let mut characters = regex.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => {
+                expanded.push(character);
+                expanded.extend(characters.next());
+            }
+            '[' => {
+                depth += 1;
+                expanded.push(character);
+                // A `]` right after `[` or `[^` is a member.
+                expanded.extend(characters.next_if_eq(&'^'));
+                expanded.extend(characters.next_if_eq(&']'));
+            }
+            ']' => {
+                depth = depth.saturating_sub(1);
+                expanded.push(character);
+            }
+            ' ' if depth == 0 => {
+                let mut more = false;
+                while characters.next_if_eq(&' ').is_some() {
+                    more = true;
+                }
+                if !matches!(characters.peek(), Some('?' | '*' | '+' | '{')) {
+                    expanded.push_str(BLANK);
+                    continue;
+                }
+                if more {
+                    expanded.push_str(BLANK);
+                }
+                expanded.extend(["(?:", BLANK, ")"]);
+            }
+            other => expanded.push(other),
+        }
+    }
+    expanded
+}
+
+/// The parser draws the place over several lines; the last one is the message.
+fn last_line(message: &str) -> String {
+    message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+/// An any-of set and how good it is.
+#[derive(Clone)]
+struct Choice {
+    quality: Quality,
+    pieces: Vec<String>,
+}
+
+/// Compared field by field, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Quality {
+    /// At least [`GOOD_BYTES`].
+    long: bool,
+    /// Free of what writers of JSON escape.
+    plain: bool,
+    /// Free of spaces: no line break can cut it.
+    unbroken: bool,
+    /// Of the shortest piece.
+    bytes: usize,
+}
+
+type Set = Vec<Vec<u8>>;
+
+/// Walks an expression; remembers the longest literal for the error message.
+struct Search {
+    longest: String,
+}
+
+impl Search {
+    /// Finds the best set of which each match holds one.
+    fn required(&mut self, hir: &Hir) -> Option<Choice> {
+        if let Some(set) = exact(hir) {
+            return self.choose(&set);
+        }
+        match hir.kind() {
+            HirKind::Capture(capture) => self.required(&capture.sub),
+            HirKind::Repetition(repetition) if repetition.min > 0 => self.required(&repetition.sub),
+            HirKind::Alternation(branches) => {
+                let mut all: Option<Choice> = None;
+                for branch in branches {
+                    let choice = self.required(branch)?;
+                    all = Some(match all {
+                        None => choice,
+                        Some(before) => join(before, choice)?,
+                    });
+                }
+                all
+            }
+            HirKind::Concat(parts) => self.of_sequence(parts),
+            HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) | HirKind::Repetition(_) => {
+                None
+            }
+        }
+    }
+
+    /// Neighbours that are known exactly are taken together; the best stretch wins.
+    fn of_sequence(&mut self, parts: &[Hir]) -> Option<Choice> {
+        let mut best: Option<Choice> = None;
+        let mut stretch: Set = vec![Vec::new()];
+        for part in parts {
+            let longer = exact(part).and_then(|set| cross(&stretch, &set));
+            if let Some(longer) = longer {
+                // Taken before it branches as well: fewer literals may be as good.
+                if longer.len() > stretch.len() {
+                    better(&mut best, self.choose(&stretch));
+                }
+                stretch = longer;
+                continue;
+            }
+            better(&mut best, self.choose(&stretch));
+            stretch = match exact(part) {
+                Some(set) => set,
+                None => {
+                    better(&mut best, self.required(part));
+                    vec![Vec::new()]
+                }
+            };
+        }
+        better(&mut best, self.choose(&stretch));
+        best
+    }
+
+    /// Cuts each literal of a set into anchors; none when one of them gives none.
+    fn choose(&mut self, set: &[Vec<u8>]) -> Option<Choice> {
+        let mut all: Option<Choice> = None;
+        for literal in set {
+            let literal = String::from_utf8_lossy(literal);
+            if literal.len() > self.longest.len() {
+                self.longest = literal.replace(BREAK, " ").trim().to_owned();
+            }
+            let choice = cut(&literal)?;
+            all = Some(match all {
+                None => choice,
+                Some(before) => join(before, choice)?,
+            });
+        }
+        all
+    }
+}
+
+/// Keeps the better of two; the earlier and smaller one when they are equal.
+fn better(best: &mut Option<Choice>, other: Option<Choice>) {
+    let Some(other) = other else { return };
+    let wins = match best {
+        None => true,
+        Some(best) => (other.quality, usize::MAX - other.pieces.len()) > (best.quality, usize::MAX - best.pieces.len()),
+    };
+    if wins {
+        *best = Some(other);
+    }
+}
+
+/// Any of either set; as good as the worse one.
+fn join(mut left: Choice, right: Choice) -> Option<Choice> {
+    for piece in right.pieces {
+        if !left.pieces.iter().any(|known| known.eq_ignore_ascii_case(&piece)) {
+            left.pieces.push(piece);
+        }
+    }
+    left.quality = left.quality.min(right.quality);
+    (left.pieces.len() <= MOST_LITERALS).then_some(left)
+}
+
+/// Returns all texts that `hir` matches, where they are few; letter case is not told apart.
+fn exact(hir: &Hir) -> Option<Set> {
     match hir.kind() {
-        HirKind::Literal(literal) => Some(vec![String::from_utf8(literal.0.to_vec()).ok()?]),
-        HirKind::Capture(capture) => best(&capture.sub),
-        HirKind::Repetition(repetition) if repetition.min > 0 => best(&repetition.sub),
-        HirKind::Concat(parts) => parts.iter().filter_map(best).max_by_key(|found| found.iter().map(String::len).min()),
-        HirKind::Alternation(parts) => parts.iter().map(best).collect::<Option<Vec<_>>>().map(|all| all.concat()),
-        HirKind::Empty | HirKind::Class(_) | HirKind::Look(_) | HirKind::Repetition(_) => None,
+        HirKind::Empty | HirKind::Look(_) => Some(vec![Vec::new()]),
+        // What stands for a space must not come from the signature itself.
+        HirKind::Literal(literal) => {
+            Some(vec![literal.0.iter().map(|byte| if *byte == BREAK as u8 { 0 } else { *byte }).collect()])
+        }
+        HirKind::Capture(capture) => exact(&capture.sub),
+        HirKind::Class(class) => members(class),
+        HirKind::Repetition(repetition) if repetition.min == 0 && repetition.max == Some(1) => {
+            let mut set = exact(&repetition.sub)?;
+            set.push(Vec::new());
+            Some(set)
+        }
+        HirKind::Repetition(repetition) if is_blank(repetition) => Some(vec![vec![BREAK as u8]]),
+        HirKind::Repetition(_) => None,
+        HirKind::Alternation(branches) => {
+            let mut set = Vec::new();
+            for branch in branches {
+                set.extend(exact(branch)?);
+                if set.len() > MOST_LITERALS {
+                    return None;
+                }
+            }
+            Some(set)
+        }
+        HirKind::Concat(parts) => {
+            let mut set = vec![Vec::new()];
+            for part in parts {
+                set = cross(&set, &exact(part)?)?;
+            }
+            Some(set)
+        }
+    }
+}
+
+/// Recognises what [`expand_spaces`] puts for a space.
+fn is_blank(repetition: &Repetition) -> bool {
+    let HirKind::Class(Class::Bytes(class)) = repetition.sub.kind() else { return false };
+    let ranges = class.ranges().iter().map(|range| (range.start(), range.end()));
+    repetition.min == 1 && repetition.max.is_none() && ranges.eq([(b'\t', b'\n'), (b'\r', b'\r'), (b' ', b' ')])
+}
+
+/// Lists a class of up to four members.
+fn members(class: &Class) -> Option<Set> {
+    const MOST: usize = 8;
+    let mut set: Set = Vec::new();
+    let mut add = |member: Vec<u8>| {
+        if !set.contains(&member) {
+            set.push(member);
+        }
+        set.len()
+    };
+    match class {
+        Class::Bytes(class) => {
+            for range in class.ranges() {
+                for byte in range.start()..=range.end() {
+                    if add(vec![byte.to_ascii_lowercase()]) > MOST {
+                        return None;
+                    }
+                }
+            }
+        }
+        Class::Unicode(class) => {
+            for range in class.ranges() {
+                for character in range.start()..=range.end() {
+                    if add(character.to_ascii_lowercase().to_string().into_bytes()) > MOST {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+    // An empty class matches nothing at all; saying "no literal" is on the safe side.
+    (!set.is_empty() && set.len() <= 4).then_some(set)
+}
+
+fn cross(left: &[Vec<u8>], right: &[Vec<u8>]) -> Option<Set> {
+    if left.len() * right.len() > MOST_LITERALS {
+        return None;
+    }
+    let pairs = left.iter().flat_map(|first| right.iter().map(move |second| [&first[..], &second[..]].concat()));
+    Some(pairs.collect())
+}
+
+/// Takes the best anchor out of one literal: a run without spaces, or two halves of a phrase.
+fn cut(literal: &str) -> Option<Choice> {
+    let mut best = None;
+    for phrase in phrases(literal) {
+        for plain in phrase.split(|character: char| !survives_json(character)) {
+            better(&mut best, cut_phrase(plain, true));
+        }
+        better(&mut best, cut_phrase(phrase, false));
+    }
+    best
+}
+
+/// What a JSON writer may print otherwise (`\"`, `\u003c`, `\u9519`).
+fn survives_json(character: char) -> bool {
+    character.is_ascii() && !matches!(character, '"' | '\\' | '<' | '>' | '&')
+}
+
+/// Splits where no anchor may go over: control characters, bytes that are no text, the end of a sentence.
+fn phrases(literal: &str) -> Vec<&str> {
+    let mut phrases = Vec::new();
+    let ends = |character: char| (character.is_control() && character != BREAK) || character == '\u{fffd}';
+    for part in literal.split(ends) {
+        let mut rest = part;
+        let mut from = 0;
+        while let Some(at) = rest[from..].find(BREAK) {
+            let at = from + at;
+            if rest[..at].ends_with(['.', '!', '?']) {
+                phrases.push(&rest[..at]);
+                rest = &rest[at + 1..];
+                from = 0;
+            } else {
+                from = at + 1;
+            }
+        }
+        phrases.push(rest);
+    }
+    phrases
+}
+
+fn cut_phrase(phrase: &str, plain: bool) -> Option<Choice> {
+    let phrase = phrase.trim_matches(BREAK);
+    let mut best = None;
+    for run in phrase.split(BREAK) {
+        better(&mut best, choice(plain, true, vec![first_bytes(run, PIECE_BYTES)]));
+    }
+    for (space, _) in phrase.match_indices(BREAK) {
+        let halves = vec![last_bytes(&phrase[..space], PIECE_BYTES), first_bytes(&phrase[space + 1..], PIECE_BYTES)];
+        better(&mut best, choice(plain, false, halves));
+    }
+    best
+}
+
+fn choice(plain: bool, unbroken: bool, pieces: Vec<&str>) -> Option<Choice> {
+    let bytes = pieces.iter().map(|piece| piece.len()).min()?;
+    if bytes < LEAST_BYTES || pieces.iter().any(|piece| is_common(piece)) {
+        return None;
+    }
+    let pieces = pieces.into_iter().map(|piece| piece.replace(BREAK, " ")).collect();
+    Some(Choice { quality: Quality { long: bytes >= GOOD_BYTES, plain, unbroken, bytes }, pieces })
+}
+
+/// One word of small letters: logs are full of them (`undefined`, `function`, `configuration`).
+fn is_common(piece: &str) -> bool {
+    piece.trim_matches(|character: char| character.is_ascii_punctuation()).bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// Whole words, where enough of them are left.
+fn first_bytes(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let head = &text[..text.floor_char_boundary(most)];
+    match head.rfind([' ', BREAK]) {
+        Some(space) if space >= WORDS_BYTES => &head[..space],
+        _ => head.trim_end_matches(BREAK),
+    }
+}
+
+fn last_bytes(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let tail = &text[text.ceil_char_boundary(text.len() - most)..];
+    match tail.find([' ', BREAK]) {
+        Some(space) if tail.len() - space > WORDS_BYTES => &tail[space + 1..],
+        _ => tail.trim_start_matches(BREAK),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchors_of_signatures() {
+        let table: &[(&str, &[&str])] = &[
+            (
+                r"The following imported targets are referenced, but are missing: (?P<missing_targets>[\w: -]+)",
+                &["The following imported", "targets are referenced,"],
+            ),
+            ("is not a full path and was not found in the PATH", &["not a full path and was", "not found in the PATH"]),
+            (
+                r"ld\.lld: error: unable to find library -l(?P<missing_library>[\w.+-]+)",
+                &["ld.lld: error: unable", "to find library -l"],
+            ),
+            (r"/bin/sh: (?:1: |line 1: )?(?P<missing_tool>\S+): not found", &["/bin/sh:"]),
+            (r"cannot\ find\ -l(\S+)", &["cannot find -l"]),
+            ("CUDA out of memory", &["CUDA out", "of memory"]),
+            ("a name: EADDRINUSE", &["EADDRINUSE"]),
+            ("Does not match the generator used previously", &["Does not match the", "generator used previously"]),
+            (r"No CMAKE_(?:C|CXX)_COMPILER could be found", &["CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER"]),
+            (r"^(?P<package>LLVMCGData)$", &["LLVMCGData"]),
+            (r"(?i)eaddrinuse_here", &["eaddrinuse_here"]),
+            (r"blank \x1f(?P<control>_character_)\x1f", &["_character_"]),
+            (r"package \x22LLD\x22 is considered to be NOT FOUND", &["is considered", "to be NOT FOUND"]),
+            ("找不到编译器错误", &["找不到编译器错误"]),
+            (r"(?:first_alternative|second_alternative): \d+", &["first_alternative:", "second_alternative:"]),
+        ];
+        for (regex, expected) in table {
+            assert_eq!(anchors(regex).unwrap(), *expected, "{regex}");
+        }
+    }
+
+    #[test]
+    fn no_anchor() {
+        for regex in [
+            "error",
+            r"\w+",
+            "a (?:long enough literal here|x)",
+            "not found",
+            "foo  bar  foo  bar",
+            r"undefined symbol: \w+",
+            "(?:something_long)?",
+        ] {
+            let error = anchors(regex).unwrap_err();
+            assert!(matches!(error, AnchorError::NoAnchor { .. }), "{regex}");
+            assert!(error.to_string().contains("8 literal bytes"), "{error}");
+        }
+        assert!(matches!(anchors("(oops"), Err(AnchorError::Syntax { message }) if message == "unclosed group"));
+    }
+
+    /// One break anywhere in a phrase leaves one of its anchors whole.
+    #[test]
+    fn one_break_leaves_an_anchor() {
+        for text in [
+            "The following imported targets are referenced, but are missing: LLVMCGData",
+            "is not a full path and was not found in the PATH",
+            "Does not match the generator used previously",
+            "has no member that could be found here. Reason given by package",
+        ] {
+            let found = anchors(&regex_syntax::escape(text)).unwrap();
+            for (space, _) in text.match_indices(' ') {
+                let broken = format!("{}\n\n  {}", &text[..space], &text[space + 1..]);
+                assert!(found.iter().any(|anchor| broken.contains(anchor)), "{broken:?} {found:?}");
+            }
+        }
     }
 }

@@ -1,8 +1,19 @@
 //! Logs: decoding, taking away what tools and CI systems put around a message, and one pass for all signatures.
 
+mod decode;
+mod grams;
 pub mod literals;
+mod normalise;
+mod pattern;
+mod scanner;
+mod telling;
+mod window;
 
 use std::collections::BTreeMap;
+
+pub use literals::{AnchorError, anchors, expand_spaces};
+pub use pattern::{PatternError, check_pattern};
+pub use scanner::{Scanner, Session};
 
 /// One alternative of a signature, as the scanner takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +31,10 @@ pub struct Pattern {
 pub struct LogScan {
     /// Name of the file, `-` for standard input, or the stream of a command.
     pub source: String,
-    /// Matches in order of appearance; bounded a pattern.
+    /// Matches in order of appearance; of each pattern the first 32 and the last 32.
     pub hits: Vec<Hit>,
+    /// How often each pattern matched, by its index, kept in `hits` or not; patterns that did not are absent.
+    pub totals: BTreeMap<usize, u64>,
     /// The lines that look most like a first error, in order of appearance, at most 20.
     pub telling: Vec<LogLine>,
     /// The last lines, at most 40.

@@ -1,0 +1,404 @@
+//! One pass over a log for all signatures: anchors first, then each candidate's own regular expression around them.
+//!
+//! Bounded memory at any size, any line length. The result depends on the log's bytes alone, not on how they arrive.
+//! A match is found when it spans at most its pattern's lines and lies within [`REACH`] of its anchor.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read};
+use std::sync::{Arc, OnceLock};
+
+use memchr::{memchr, memchr2, memchr3, memrchr, memrchr_iter};
+use regex::bytes::Regex;
+
+use super::decode::Decoding;
+use super::grams::{self, Found, Literals};
+use super::normalise::{could_be_json, normalise, unwrapped};
+use super::pattern::{compile, has_space};
+use super::telling::Recent;
+use super::window::{Match, Place, REACH, Stretch, Window, back, count_lines, forward};
+use super::{Hit, LogScan, Pattern};
+
+/// Read at once; must hold twice [`REACH`] and something new.
+const BLOCK: usize = 256 << 10;
+/// Undecoded bytes are held back up to here.
+const RAW: usize = 64 << 10;
+/// A sentence with spaces may be wrapped, with empty lines around a name.
+const WRAPPED_LINES: usize = 5;
+/// More lines are for nobody's signature.
+const MOST_LINES: usize = 64;
+/// Hits kept of each pattern: so many first ones, and as many last ones.
+const KEPT_EACH: usize = 32;
+/// How much of a long line is looked at around an escape sequence, and how much of that twice.
+const PIECE: usize = 32 << 10;
+const OVERLAP: usize = 1 << 10;
+
+/// Looks for a set of patterns. Cheap to make and to clone; regular expressions are compiled when first needed.
+#[derive(Clone)]
+pub struct Scanner {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    patterns: Vec<Prepared>,
+    literals: Literals,
+    /// Patterns of each literal.
+    owners: Vec<Vec<usize>>,
+    /// Patterns without a usable anchor: tried everywhere.
+    unanchored: Vec<usize>,
+    most_lines: usize,
+}
+
+struct Prepared {
+    source: String,
+    lines: usize,
+    regex: OnceLock<Option<Regex>>,
+}
+
+impl Prepared {
+    /// `None` for an expression that `check_pattern` rejects.
+    fn regex(&self) -> Option<&Regex> {
+        self.regex.get_or_init(|| compile(&self.source).ok()).as_ref()
+    }
+}
+
+impl Scanner {
+    /// Prepares to look for `patterns`, which `check_pattern` accepts; others never match.
+    /// A pattern without anchors is tried on every line, which is slow.
+    pub fn new(patterns: Vec<Pattern>) -> Self {
+        let mut literals: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
+        let mut unanchored = Vec::new();
+        let mut prepared = Vec::new();
+        for (index, pattern) in patterns.into_iter().enumerate() {
+            if pattern.anchors.is_empty() || pattern.anchors.iter().any(|anchor| anchor.len() < grams::LEAST_BYTES) {
+                unanchored.push(index);
+            } else {
+                for anchor in &pattern.anchors {
+                    literals.entry(anchor.to_ascii_lowercase().into_bytes()).or_default().push(index);
+                }
+            }
+            let least = if has_space(&pattern.regex) { WRAPPED_LINES } else { 1 };
+            let lines = usize::try_from(pattern.lines).unwrap_or(MOST_LINES).clamp(least, MOST_LINES);
+            prepared.push(Prepared { source: pattern.regex, lines, regex: OnceLock::new() });
+        }
+        let most_lines = prepared.iter().map(|pattern| pattern.lines).max().unwrap_or(1);
+        let (literals, owners) = literals.into_iter().unzip();
+        let literals = Literals::new(literals);
+        Self { shared: Arc::new(Shared { patterns: prepared, literals, owners, unanchored, most_lines }) }
+    }
+
+    /// Scans a log to its end.
+    pub fn scan(&self, source: &str, mut reader: impl Read) -> io::Result<LogScan> {
+        let mut session = self.session(source);
+        loop {
+            match reader.read(session.room()) {
+                Ok(0) => return Ok(session.finish()),
+                Ok(count) => session.filled_by(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Begins to scan a log that arrives bit by bit.
+    pub fn session(&self, source: &str) -> Session {
+        Session {
+            shared: Arc::clone(&self.shared),
+            source: source.to_owned(),
+            decoding: Decoding::Unknown,
+            raw: Vec::new(),
+            raw_filled: 0,
+            text: vec![0; BLOCK],
+            filled: 0,
+            looked_at: 0,
+            searched: 0,
+            first_line: 1,
+            offset: 0,
+            at_line: true,
+            bytes: 0,
+            kept: BTreeMap::new(),
+            recent: Recent::default(),
+        }
+    }
+}
+
+/// A log on its way through the scanner.
+pub struct Session {
+    shared: Arc<Shared>,
+    source: String,
+    decoding: Decoding,
+    /// Bytes to decode, where the log is not taken as it is.
+    raw: Vec<u8>,
+    raw_filled: usize,
+    /// Context of what was searched, then what was not yet.
+    text: Vec<u8>,
+    filled: usize,
+    /// `text` up to here was looked at for its encoding.
+    looked_at: usize,
+    /// Anchors that start in `text` before this were followed.
+    searched: usize,
+    first_line: u64,
+    offset: u64,
+    at_line: bool,
+    bytes: u64,
+    kept: BTreeMap<usize, Kept>,
+    recent: Recent,
+}
+
+/// Hits of one pattern.
+#[derive(Default)]
+struct Kept {
+    first: Vec<(u64, Hit)>,
+    last: VecDeque<(u64, Hit)>,
+    total: u64,
+    /// Where the newest one ends.
+    end: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    MoreComes,
+    Nothing,
+}
+
+impl Session {
+    /// Takes the next bytes, cut anywhere.
+    pub fn feed(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = self.room();
+            let count = room.len().min(bytes.len());
+            room[..count].copy_from_slice(&bytes[..count]);
+            self.filled_by(count);
+            bytes = &bytes[count..];
+        }
+    }
+
+    /// Ends the log.
+    pub fn finish(mut self) -> LogScan {
+        if matches!(self.decoding, Decoding::Transcoded(_)) {
+            self.transcode_held(Rest::Nothing);
+        } else {
+            self.take_block(Rest::Nothing);
+        }
+        let breaks = self.first_line - 1 + count_lines(&self.text[..self.filled]);
+        let open = self.filled > 0 && self.text[self.filled - 1] != b'\n';
+        let (telling, tail) = self.recent.finish(breaks);
+        let totals = self.kept.iter().map(|(pattern, kept)| (*pattern, kept.total)).collect();
+        let mut hits: Vec<(u64, Hit)> =
+            self.kept.into_values().flat_map(|kept| kept.first.into_iter().chain(kept.last)).collect();
+        hits.sort_by_key(|(start, hit)| (*start, hit.pattern));
+        LogScan {
+            source: self.source,
+            hits: hits.into_iter().map(|(_, hit)| hit).collect(),
+            totals,
+            telling,
+            tail,
+            lines: breaks + u64::from(open),
+            bytes: self.bytes,
+        }
+    }
+
+    /// Where the next bytes go; never empty.
+    fn room(&mut self) -> &mut [u8] {
+        if matches!(self.decoding, Decoding::Transcoded(_)) {
+            self.raw.resize(RAW, 0);
+            &mut self.raw[self.raw_filled..]
+        } else {
+            &mut self.text[self.filled..]
+        }
+    }
+
+    fn filled_by(&mut self, count: usize) {
+        self.bytes += count as u64;
+        if matches!(self.decoding, Decoding::Transcoded(_)) {
+            self.raw_filled += count;
+            if self.raw_filled == self.raw.len() {
+                self.transcode_held(Rest::MoreComes);
+            }
+        } else {
+            self.filled += count;
+            if self.filled == self.text.len() {
+                self.take_block(Rest::MoreComes);
+            }
+        }
+    }
+
+    /// Looks at a block's encoding, then searches it.
+    fn take_block(&mut self, rest: Rest) {
+        let skip = self.decoding.look_at(&self.text[self.looked_at..self.filled]);
+        if matches!(self.decoding, Decoding::Transcoded(_)) {
+            let raw = self.text[self.looked_at + skip..self.filled].to_vec();
+            self.filled = self.looked_at;
+            self.transcode(&raw, rest);
+            return;
+        }
+        if skip > 0 {
+            self.text.copy_within(skip..self.filled, 0);
+            self.filled -= skip;
+        }
+        self.search(rest);
+    }
+
+    fn transcode_held(&mut self, rest: Rest) {
+        let raw = std::mem::take(&mut self.raw);
+        self.transcode(&raw[..self.raw_filled], rest);
+        self.raw = raw;
+        self.raw_filled = 0;
+    }
+
+    fn transcode(&mut self, mut raw: &[u8], rest: Rest) {
+        loop {
+            let Decoding::Transcoded(decoder) = &mut self.decoding else { return };
+            let last = rest == Rest::Nothing;
+            let (result, read, written, _) = decoder.decode_to_utf8(raw, &mut self.text[self.filled..], last);
+            self.filled += written;
+            self.looked_at = self.filled;
+            raw = &raw[read..];
+            match result {
+                encoding_rs::CoderResult::OutputFull => self.search(Rest::MoreComes),
+                encoding_rs::CoderResult::InputEmpty if last => return self.search(Rest::Nothing),
+                encoding_rs::CoderResult::InputEmpty => return,
+            }
+        }
+    }
+
+    /// Follows the anchors whose surroundings are complete, then drops what is no longer needed.
+    fn search(&mut self, rest: Rest) {
+        let text = &self.text[..self.filled];
+        let to = match rest {
+            Rest::Nothing => text.len(),
+            Rest::MoreComes => self.shared.complete_up_to(text).max(self.searched),
+        };
+        let stretch = Stretch { text, first_line: self.first_line, offset: self.offset, at_line: self.at_line };
+        self.shared.search(stretch, self.searched, to, &mut self.kept);
+        self.recent.push(&text[self.searched..to]);
+        self.searched = to;
+        if rest == Rest::Nothing {
+            return;
+        }
+        let from = back(text, to, self.shared.most_lines);
+        self.first_line += count_lines(&text[..from]);
+        self.offset += from as u64;
+        self.at_line = if from == 0 { self.at_line } else { text[from - 1] == b'\n' };
+        self.text.copy_within(from..self.filled, 0);
+        self.filled -= from;
+        self.searched -= from;
+        self.looked_at = self.filled;
+    }
+}
+
+impl Kept {
+    /// Takes a window's matches in order, writing out those that are kept.
+    fn take(&mut self, matches: &[Match], write_out: impl Fn(&Match) -> Hit) {
+        for (index, found) in matches.iter().enumerate() {
+            // Found again from the next anchor or block.
+            if found.start < self.end {
+                continue;
+            }
+            self.end = found.end;
+            self.total += 1;
+            if self.first.len() < KEPT_EACH {
+                self.first.push((found.start, write_out(found)));
+                continue;
+            }
+            if index + KEPT_EACH < matches.len() {
+                continue;
+            }
+            if self.last.len() == KEPT_EACH {
+                self.last.pop_front();
+            }
+            self.last.push_back((found.start, write_out(found)));
+        }
+    }
+}
+
+impl Shared {
+    /// An anchor that starts before this has all the lines after it that any pattern wants.
+    fn complete_up_to(&self, text: &[u8]) -> usize {
+        let by_bytes = text.len().saturating_sub(REACH + PIECE);
+        let by_lines = memrchr_iter(b'\n', text).nth(self.most_lines - 1).map_or(0, |at| at + 1);
+        by_bytes.max(by_lines)
+    }
+
+    /// Finds the matches at anchors that start in `from..to`.
+    fn search(&self, stretch: Stretch<'_>, from: usize, to: usize, kept: &mut BTreeMap<usize, Kept>) {
+        let mut places: Vec<(usize, Place)> = Vec::new();
+        let mut found = Vec::new();
+        self.literals.find(stretch.text, from, to, &mut found);
+        self.add(&found, |found| Place { start: found.start, end: found.end }, &mut places);
+        self.find_hidden(stretch, from, to, &mut places);
+        if from < to {
+            places.extend(self.unanchored.iter().map(|pattern| (*pattern, Place { start: from, end: to })));
+        }
+        places.sort_unstable();
+        places.dedup();
+        for group in places.chunk_by(|left, right| left.0 == right.0) {
+            let mut reached = 0;
+            let rising = group.iter().map(|(_, place)| {
+                reached = place.end.max(reached);
+                Place { start: place.start, end: reached }
+            });
+            self.search_around(stretch, group[0].0, &rising.collect::<Vec<_>>(), kept);
+        }
+    }
+
+    fn add(&self, found: &[Found], place: impl Fn(&Found) -> Place, places: &mut Vec<(usize, Place)>) {
+        for found in found {
+            places.extend(self.owners[found.literal].iter().map(|pattern| (*pattern, place(found))));
+        }
+    }
+
+    /// Looks for anchors in lines that show something else than they hold: escape sequences, backspaces, JSON strings.
+    fn find_hidden(&self, stretch: Stretch<'_>, from: usize, to: usize, places: &mut Vec<(usize, Place)>) {
+        let text = stretch.text;
+        let (mut shown, mut found) = (Vec::new(), Vec::new());
+        let mut at = from;
+        while let Some(index) = memchr3(0x1b, 0x08, b'\\', &text[at.min(to)..to]) {
+            let sign = at + index;
+            let near = sign.saturating_sub(PIECE - OVERLAP);
+            let line_start = memrchr(b'\n', &text[near..sign]).map(|index| near + index + 1);
+            // Of a long line the part around is taken; before `from` only what an anchor may reach over is new.
+            let start = line_start.unwrap_or(near.max(from.saturating_sub(OVERLAP)));
+            let ceiling = (start + PIECE).min(text.len());
+            let line_end = memchr(b'\n', &text[sign..ceiling]).map(|index| sign + index);
+            let end = line_end.unwrap_or(ceiling);
+            let is_whole = line_end.is_some() || ceiling == text.len();
+            at = if is_whole { end + 1 } else { end - OVERLAP / 2 };
+            let line = &text[start..end];
+            let is_escaped = text[sign] != b'\\' || could_be_json(line) || memchr2(0x1b, 0x08, line).is_some();
+            if !is_escaped {
+                continue;
+            }
+            shown.clear();
+            if is_whole {
+                normalise(line, &mut shown);
+            } else {
+                shown.extend_from_slice(&unwrapped(line));
+            }
+            found.clear();
+            self.literals.find(&shown, 0, shown.len(), &mut found);
+            self.add(&found, |_| Place { start, end }, places);
+        }
+    }
+
+    /// Searches around the places of one pattern, overlapping surroundings together: each byte once.
+    fn search_around(&self, stretch: Stretch<'_>, pattern: usize, places: &[Place], kept: &mut BTreeMap<usize, Kept>) {
+        let prepared = &self.patterns[pattern];
+        let Some(regex) = prepared.regex() else { return };
+        let mut next = 0;
+        while next < places.len() {
+            let first = next;
+            let start = back(stretch.text, places[first].start, prepared.lines - 1);
+            let mut end = forward(stretch.text, places[first].end, prepared.lines - 1);
+            next += 1;
+            while next < places.len() && back(stretch.text, places[next].start, prepared.lines - 1) <= end {
+                end = end.max(forward(stretch.text, places[next].end, prepared.lines - 1));
+                next += 1;
+            }
+            let window = Window::new(stretch, start, end);
+            let matches = window.search(regex, prepared.lines, &places[first..next]);
+            if !matches.is_empty() {
+                kept.entry(pattern).or_default().take(&matches, |found| window.hit(pattern, regex, found));
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Which lines of a log look most like a first error, for reports on failures that no recipe knows.
+//!
+//! Looks at the last few MiB only: builds stop soon after their first error.
+
+use std::collections::BTreeSet;
+
+use memchr::{memchr, memchr_iter, memrchr_iter};
+
+use super::LogLine;
+use super::decode::readable;
+use super::normalise::{normalise, visible};
+
+const RECENT_BYTES: usize = 4 << 20;
+const MOST_TELLING: usize = 20;
+const TAIL_LINES: usize = 40;
+const LINE_BYTES: usize = 1000;
+/// Longer lines are command lines or data.
+const LONG_LINE: usize = 4096;
+
+/// Lower case. A line's weight is its heaviest word's.
+const WORDS: &[(&str, u32)] = &[
+    ("traceback (most recent call last)", 3),
+    ("cmake error", 6),
+    ("fatal error", 6),
+    ("fatal:", 6),
+    ("error:", 5),
+    ("exception:", 4),
+    ("error", 2),
+    ("failed", 2),
+    ("failed:", 4),
+    ("cannot find", 5),
+    ("could not find", 2),
+    ("not found", 4),
+    ("no such file", 5),
+    ("no module named", 5),
+    ("no space left", 6),
+    ("permission denied", 5),
+    ("undefined symbol", 5),
+    ("undefined reference", 5),
+    ("already in use", 5),
+    ("unable to", 4),
+    ("segmentation fault", 6),
+    ("killed", 3),
+    ("错误", 5),
+    ("找不到", 5),
+    ("失败", 4),
+    ("无法", 4),
+    ("未定义", 4),
+    ("没有那个文件", 5),
+];
+
+/// Lower case. What holds one of these is about something that went well, or says nothing.
+const NOISE: &[&str] = &[
+    "0 error",
+    "0 failed",
+    "no error",
+    "without error",
+    "-werror",
+    "warning:",
+    "note:",
+    "building c",
+    "linking c",
+    "-- looking for",
+    "-- performing test",
+    "could not find (missing",
+    "subprocess-exited-with-error",
+    "note: this error originates",
+    "build stopped: subcommand failed",
+    "errors occurred!",
+    "err99999",
+    "returned 1 exit status",
+    "did not run successfully",
+];
+
+/// The last part of a log.
+#[derive(Default)]
+pub struct Recent {
+    bytes: Vec<u8>,
+    /// Where the oldest byte lies, once all room is taken.
+    oldest: usize,
+}
+
+impl Recent {
+    /// Adds text, dropping the oldest.
+    pub fn push(&mut self, text: &[u8]) {
+        let mut text = &text[text.len().saturating_sub(RECENT_BYTES)..];
+        let room = RECENT_BYTES - self.bytes.len();
+        let (fits, rest) = text.split_at(room.min(text.len()));
+        self.bytes.extend_from_slice(fits);
+        text = rest;
+        while !text.is_empty() {
+            let (fits, rest) = text.split_at(text.len().min(RECENT_BYTES - self.oldest));
+            self.bytes[self.oldest..self.oldest + fits.len()].copy_from_slice(fits);
+            self.oldest = (self.oldest + fits.len()) % RECENT_BYTES;
+            text = rest;
+        }
+    }
+
+    /// Returns the telling and the last lines; `breaks` is the number of line breaks in the whole log.
+    pub fn finish(mut self, breaks: u64) -> (Vec<LogLine>, Vec<LogLine>) {
+        self.bytes.rotate_left(self.oldest);
+        let first = breaks - memchr_iter(b'\n', &self.bytes).count() as u64 + 1;
+        (telling(&self.bytes, first), tail(&self.bytes, breaks))
+    }
+}
+
+fn telling(text: &[u8], first: u64) -> Vec<LogLine> {
+    let lower = text.to_ascii_lowercase();
+    let mut weights: Vec<(usize, u32)> = Vec::new();
+    for (word, weight) in WORDS {
+        let mut lines = memchr::memmem::find_iter(&lower, word);
+        let mut after = 0;
+        while let Some(at) = lines.next() {
+            // One word a line is enough; text full of it must not make this slow.
+            if at >= after {
+                let start = memchr::memrchr(b'\n', &lower[..at]).map_or(0, |index| index + 1);
+                after = memchr(b'\n', &lower[at..]).map_or(lower.len(), |index| at + index);
+                weights.push((start, *weight));
+            }
+        }
+    }
+    weights.sort_unstable_by_key(|(start, weight)| (*start, u32::MAX - weight));
+    weights.dedup_by_key(|(start, _)| *start);
+    weights.sort_by_key(|(start, weight)| (u32::MAX - weight, *start));
+
+    let mut seen = BTreeSet::new();
+    let mut chosen: Vec<(usize, String)> = Vec::new();
+    for (start, _) in weights {
+        let end = memchr(b'\n', &lower[start..]).map_or(lower.len(), |index| start + index);
+        if end - start > LONG_LINE || is_noise(&lower[start..end]) {
+            continue;
+        }
+        let mut line = Vec::new();
+        normalise(&text[start..end], &mut line);
+        // The same message about other lines, files or ranks' numbers is one message.
+        let key: Vec<u8> = line.iter().copied().filter(|byte| !byte.is_ascii_digit()).collect();
+        if !line.is_empty() && seen.insert(key) {
+            chosen.push((start, shorten(&line)));
+        }
+        if chosen.len() == MOST_TELLING {
+            break;
+        }
+    }
+    chosen.sort_unstable();
+    let (mut number, mut counted) = (first, 0);
+    let mut lines = Vec::new();
+    for (start, text) in chosen {
+        number += memchr_iter(b'\n', &lower[counted..start]).count() as u64;
+        counted = start;
+        lines.push(LogLine { number, text });
+    }
+    lines
+}
+
+fn is_noise(line: &[u8]) -> bool {
+    NOISE.iter().any(|word| memchr::memmem::find(line, word.as_bytes()).is_some())
+}
+
+fn tail(text: &[u8], breaks: u64) -> Vec<LogLine> {
+    let body = text.strip_suffix(b"\n").unwrap_or(text);
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let last = if body.len() < text.len() { breaks } else { breaks + 1 };
+    let start = memrchr_iter(b'\n', body).nth(TAIL_LINES - 1).map_or(0, |at| at + 1);
+    let lines: Vec<&[u8]> = body[start..].split(|byte| *byte == b'\n').collect();
+    let first = last + 1 - lines.len() as u64;
+    lines
+        .into_iter()
+        .zip(first..)
+        .map(|(line, number)| LogLine {
+            number,
+            text: shorten(&visible(&line[line.len().saturating_sub(LONG_LINE)..])),
+        })
+        .collect()
+}
+
+fn shorten(line: &[u8]) -> String {
+    let line = line.trim_ascii_end();
+    if line.len() <= LINE_BYTES {
+        return readable(line);
+    }
+    let text = readable(&line[..LINE_BYTES]);
+    format!("{}…", text.trim_end_matches('\u{fffd}'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_errors_are_told() {
+        let mut log = String::new();
+        for index in 0..200 {
+            log += &format!("[{index}/200] Building CXX object error{index}.o\n");
+            log += "0 errors, 0 failed\nfoo.c:1: warning: error ignored\n";
+        }
+        log += "[rank0]: ld.lld: error: unable to find library -lx\n";
+        log += "/bin/sh: 1: llvm-ar: not found\nninja: build stopped: subcommand failed.\n错误：找不到 clang\nend";
+        let mut recent = Recent::default();
+        for part in log.as_bytes().chunks(7) {
+            recent.push(part);
+        }
+        let (telling, tail) = recent.finish(count(&log));
+        let texts: Vec<(u64, &str)> = telling.iter().map(|line| (line.number, line.text.as_str())).collect();
+        assert_eq!(
+            texts,
+            [
+                (601, "ld.lld: error: unable to find library -lx"),
+                (602, "/bin/sh: 1: llvm-ar: not found"),
+                (604, "错误：找不到 clang")
+            ]
+        );
+        assert_eq!((tail.len(), tail[0].number, tail[39].number, tail[39].text.as_str()), (40, 566, 605, "end"));
+    }
+
+    #[test]
+    fn only_the_last_part_is_kept() {
+        let line = "error: one of many lines that are all alike but for a name abcdefgh\n";
+        let times = RECENT_BYTES / line.len() + 1000;
+        let mut recent = Recent::default();
+        for _ in 0..times {
+            recent.push(line.as_bytes());
+        }
+        recent.push(b"fatal: last\n");
+        assert_eq!(recent.bytes.len(), RECENT_BYTES);
+        let (telling, tail) = recent.finish(times as u64 + 1);
+        assert_eq!(telling.last().map(|line| line.number), Some(times as u64 + 1));
+        assert_eq!(tail.last().map(|line| line.text.as_str()), Some("fatal: last"));
+        assert_eq!(Recent::default().finish(0), (vec![], vec![]));
+    }
+
+    fn count(text: &str) -> u64 {
+        text.matches('\n').count() as u64
+    }
+}
