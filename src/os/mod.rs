@@ -2,6 +2,8 @@
 //!
 //! They decide nothing about repairs and never print.
 
+pub mod git;
 pub mod path;
+pub mod terminal;
 
 pub use path::{AbsPath, PathError};
