@@ -2,6 +2,7 @@
 //!
 //! Everything here reads. Nothing executes what a project or a log names.
 
+mod git;
 pub mod host;
 mod interrogate;
 pub mod log;

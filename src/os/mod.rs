@@ -2,9 +2,11 @@
 //!
 //! They decide nothing about repairs and never print.
 
+pub mod git;
 pub mod path;
 pub mod process;
 pub mod pty;
 pub mod signals;
+pub mod terminal;
 
 pub use path::{AbsPath, PathError};
