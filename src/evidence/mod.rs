@@ -2,6 +2,8 @@
 //!
 //! Everything here reads. Nothing executes what a project or a log names.
 
+pub mod build_command;
+pub mod build_tree;
 pub mod host;
 pub mod log;
 pub mod questions;

@@ -314,10 +314,7 @@ mod tests {
     fn replacement_changes_the_value_only() {
         let cache = CMakeCache::parse(SAMPLE.as_bytes());
         let got = |name: &str, value: &str| String::from_utf8(cache.with_value(name, value).unwrap()).unwrap();
-        assert_eq!(
-            got("LLVM_DIR", "/new"),
-            SAMPLE.replace("LLVM_DIR:PATH=/old/lib/cmake/llvm", "LLVM_DIR:PATH=/new")
-        );
+        assert_eq!(got("LLVM_DIR", "/new"), SAMPLE.replace("LLVM_DIR:PATH=/old/lib/cmake/llvm", "LLVM_DIR:PATH=/new"));
         assert_eq!(got("ODD:NAME", "c "), SAMPLE.replace("STRING=a=b", "STRING='c '"));
         assert_eq!(cache.with_value("NONE", ""), None);
     }
@@ -339,13 +336,8 @@ mod tests {
 
     #[test]
     fn finds_paths_in_values() {
-        let cases: [(&str, &[&str]); 5] = [
-            ("/a/b", &["/a/b"]),
-            ("/a;/b;", &["/a", "/b"]),
-            ("-L/a", &[]),
-            ("/a;-O2", &[]),
-            ("''/a''", &["/a"]),
-        ];
+        let cases: [(&str, &[&str]); 5] =
+            [("/a/b", &["/a/b"]), ("/a;/b;", &["/a", "/b"]), ("-L/a", &[]), ("/a;-O2", &[]), ("''/a''", &["/a"])];
         for (value, want) in cases {
             let text = format!("X:STRING={value}\n");
             assert_eq!(CMakeCache::parse(text.as_bytes()).entries[0].paths(), want, "{value}");
