@@ -69,6 +69,7 @@ fn scan(host: &dyn Host, tree: &AbsPath) -> Scan {
             }
             let Ok(meta) = host.inspect(path.as_path()) else { continue };
             match meta.kind {
+                FileKind::Folder if is_foreign_source(&path) => {}
                 FileKind::Folder => folders.push(path),
                 FileKind::File if is_product(path.as_path()) => {
                     read += meta.len;
@@ -82,6 +83,18 @@ fn scan(host: &dyn Host, tree: &AbsPath) -> Scan {
     }
     scan.broken.sort();
     scan
+}
+
+/// Says whether a folder holds sources that a build fetched: half files in there may be test data.
+fn is_foreign_source(path: &AbsPath) -> bool {
+    let name = |path: &AbsPath| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let own = name(path);
+    let parent = path.parent();
+    let above = parent.as_ref().map(name).unwrap_or_default();
+    let above_that = parent.and_then(|parent| parent.parent()).as_ref().map(name).unwrap_or_default();
+    let fetched = above == "_deps" && own.ends_with("-src");
+    let external = above == "src" && above_that.ends_with("-prefix") && !own.ends_with("-build");
+    own == ".git" || fetched || external
 }
 
 fn is_product(path: &Path) -> bool {
@@ -193,6 +206,22 @@ mod tests {
                 let between = bytes.starts_with(b"!<arch>") && (length == 8 + 60 + 4 || length == 8 + 60 + 3);
                 assert_eq!(is_cut_off(&bytes[..length]), !between, "{length} of {}", bytes.len());
             }
+        }
+    }
+
+    #[test]
+    fn fetched_sources_are_no_products() {
+        let cases = [
+            ("/b/_deps/x-src", true),
+            ("/b/_deps/x-build", false),
+            ("/b/x-prefix/src/x", true),
+            ("/b/x-prefix/src/x-build", false),
+            ("/b/x-prefix/src", false),
+            ("/b/lib", false),
+            ("/", false),
+        ];
+        for (path, want) in cases {
+            assert_eq!(is_foreign_source(&AbsPath::new(path).unwrap()), want, "{path}");
         }
     }
 
