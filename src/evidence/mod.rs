@@ -3,6 +3,8 @@
 //! Everything here reads. Nothing executes what a project or a log names.
 
 mod git;
+pub mod build_command;
+pub mod build_tree;
 pub mod host;
 mod interrogate;
 pub mod log;

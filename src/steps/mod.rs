@@ -1,10 +1,16 @@
 //! Verbs: parameters in, changes out. One file a verb; none writes.
 
+mod environment;
+mod remove_files;
+mod set_aside_tree;
+mod unset_cache_entries;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use crate::change::{Change, EnvOverlay};
+use crate::change::{Change, EnvOverlay, FileState};
 use crate::evidence::{Host, questions::ArgSpec};
+use crate::os::AbsPath;
 use crate::recipe::{Applicability, Text, Value};
 
 /// A verb that recipes can name.
@@ -15,6 +21,9 @@ pub struct Verb {
     pub args: &'static [ArgSpec],
     pub lower: fn(&Order<'_>) -> Result<Lowered, LowerError>,
 }
+
+/// Files that a verb edits or removes are read whole, and none of them is larger.
+const FILE_LIMIT: u64 = 256 << 20;
 
 /// What a verb is asked to do.
 pub struct Order<'a> {
@@ -62,10 +71,36 @@ impl Order<'_> {
     pub fn list(&self, name: &str) -> Vec<String> {
         self.args.get(name).map(Value::to_list).unwrap_or_default()
     }
+
+    /// Returns an argument as an absolute path, or the error that it is none.
+    pub fn path(&self, name: &str) -> Result<AbsPath, LowerError> {
+        AbsPath::new(self.require(name)?).map_err(|error| LowerError(Text::new(error.to_string(), error.to_string())))
+    }
+
+    /// Reads a regular file as it is now, before any step of this plan.
+    pub fn file(&self, path: &AbsPath) -> Result<FileState, LowerError> {
+        unset_cache_entries::read_plain(self, path, FILE_LIMIT)
+    }
+
+    /// Returns what earlier steps of this plan make of a file, where they touch it.
+    pub fn pending(&self, path: &AbsPath) -> Option<FileState> {
+        self.so_far.changes.iter().rev().find_map(|change| match change {
+            Change::WriteFile(write) if write.path == *path => Some(write.after.clone()),
+            Change::RemoveTree(tree) if path.is_within(&tree.path) => Some(FileState::Absent),
+            Change::WriteFile(_) | Change::RemoveTree(_) | Change::Run(_) => None,
+        })
+    }
 }
 
 /// All verbs.
-const VERBS: &[&Verb] = &[];
+const VERBS: &[&Verb] = &[
+    &environment::PREPEND_PATH,
+    &environment::SET_ENV,
+    &environment::UNSET_ENV,
+    &remove_files::REMOVE_FILES,
+    &set_aside_tree::SET_ASIDE_TREE,
+    &unset_cache_entries::UNSET_CACHE_ENTRIES,
+];
 
 /// Finds a verb by name.
 pub fn find(name: &str) -> Option<&'static Verb> {

@@ -3,6 +3,11 @@
 //! A question reads, never writes, and never runs anything of the project. It answers with one word out of a
 //! closed set and with values; what it cannot find out is [`UNKNOWN`], never a guess.
 
+mod cmake_cache;
+mod cmake_llvm;
+mod cmake_products;
+mod cmake_tree;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -78,7 +83,8 @@ impl Inquiry<'_> {
 }
 
 /// All questions, by subject.
-const SUBJECTS: &[&[Question]] = &[];
+const SUBJECTS: &[&[Question]] =
+    &[cmake_tree::QUESTIONS, cmake_llvm::QUESTIONS, cmake_cache::QUESTIONS, cmake_products::QUESTIONS];
 
 /// Finds a question by name.
 pub fn find(name: &str) -> Option<&'static Question> {

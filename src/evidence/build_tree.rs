@@ -1,0 +1,202 @@
+//! CMake build trees: recognising one that belongs to this project, and finding those on disk.
+//!
+//! A tree is set aside or edited on this word alone, so that every doubt is a "no" with its reason: a tree that holds
+//! its source, that git tracks, that is another user's or another project's is never [`BuildTree`].
+
+use std::path::{Path, PathBuf};
+
+use super::{FileKind, Host};
+use crate::formats::cmake_cache::CMakeCache;
+use crate::os::AbsPath;
+use crate::recipe::Text;
+
+/// No cache of a real project comes near it.
+pub const CACHE_LIMIT: u64 = 16 << 20;
+
+/// Entries of a folder that a search looks at; a folder with more is no place where trees are kept.
+const LIST_LIMIT: usize = 4096;
+
+/// A recognised build tree of this project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildTree {
+    /// As the user names it.
+    pub named: AbsPath,
+    /// The real folder.
+    pub path: AbsPath,
+    /// CMAKE_HOME_DIRECTORY of its cache.
+    pub source: PathBuf,
+    /// CMAKE_CACHEFILE_DIR of its cache.
+    pub made_in: PathBuf,
+    /// CMAKE_GENERATOR of its cache.
+    pub generator: String,
+}
+
+/// Why a folder is no build tree that may be touched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotATree {
+    /// There is no cache.
+    NoCache,
+    /// The build was made in its source folder, or around it.
+    InSource(BuildTree),
+    /// Git tracks files in it.
+    Tracked(BuildTree),
+    /// Anything else, for the user.
+    Refused(Text),
+}
+
+/// Where a path comes from, and so how far it is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedBy {
+    /// The command or the environment of the user.
+    User,
+    /// A log, or a search on disk: must lie inside the project.
+    Hint,
+}
+
+/// Reads a tree's cache.
+pub fn read_cache(host: &dyn Host, tree: &Path) -> Option<Vec<u8>> {
+    host.read(&tree.join("CMakeCache.txt"), CACHE_LIMIT).ok()
+}
+
+/// Recognises `named` as a build tree of this project.
+///
+/// `moved_from` are folders that a log names as the cache's old home; a cache that names one of them is this
+/// project's, moved or copied.
+pub fn recognise(host: &dyn Host, named: &AbsPath, by: NamedBy, moved_from: &[PathBuf]) -> Result<BuildTree, NotATree> {
+    let path = host.real(named.as_path()).ok().and_then(|real| AbsPath::new(real).ok()).ok_or(NotATree::NoCache)?;
+    let bytes = read_cache(host, path.as_path()).ok_or(NotATree::NoCache)?;
+    let cache = CMakeCache::parse(&bytes);
+    let (Some(home), Some(made_in)) = (cache.value("CMAKE_HOME_DIRECTORY"), cache.value("CMAKE_CACHEFILE_DIR")) else {
+        return Err(refused(
+            format!("the cache of `{named}` names no source"),
+            format!("`{named}` 的缓存没有写明源码目录"),
+        ));
+    };
+    let tree = BuildTree {
+        named: named.clone(),
+        path: path.clone(),
+        source: home.into(),
+        made_in: made_in.into(),
+        generator: cache.value("CMAKE_GENERATOR").unwrap_or_default().to_owned(),
+    };
+    let roots = project_roots(host);
+    let inside = |path: &AbsPath| roots.iter().any(|root| path.is_within(root));
+    if by == NamedBy::Hint && !inside(named) {
+        return Err(refused(format!("`{named}` lies outside the project"), format!("`{named}` 在项目之外")));
+    }
+    let holds_home = host.home().is_some_and(|home| real_or(host, home.as_path()).is_within(&path));
+    if path.parent().is_none() || holds_home {
+        return Err(refused(
+            format!("`{named}` is no build folder of its own"),
+            format!("`{named}` 不是独立的构建目录"),
+        ));
+    }
+    let owner = host.follow(path.as_path()).ok().map(|meta| (meta.kind, meta.user));
+    if owner != Some((FileKind::Folder, host.user())) {
+        return Err(refused(format!("`{named}` belongs to another user"), format!("`{named}` 属于其他用户")));
+    }
+    let source = real_or(host, &tree.source);
+    let project = real_or(host, host.project().as_path());
+    let holds_repository = host.git().top_level().is_some_and(|top| real_or(host, top.as_path()).is_within(&path));
+    if source.is_within(&path) || holds_repository {
+        return Err(NotATree::InSource(tree));
+    }
+    let is_old_home = |old: &PathBuf| same_folder(host, old, &tree.source) || same_folder(host, old, &tree.made_in);
+    let moved = moved_from.iter().any(is_old_home);
+    let moved = moved && inside(named);
+    if !moved && !same_folder(host, &tree.made_in, path.as_path()) {
+        return Err(refused(
+            format!("the cache of `{named}` was made in `{made_in}`"),
+            format!("`{named}` 的缓存是在 `{made_in}` 中生成的"),
+        ));
+    }
+    // Whoever works in a tree means this tree: its source is above it, or wherever the cache says.
+    let works_inside = project == path || (project.is_within(&path) && path.is_within(&source));
+    if !moved && !works_inside && !roots.iter().any(|root| source.is_within(root)) {
+        return Err(refused(
+            format!("`{named}` is a build of `{home}`, not of this project"),
+            format!("`{named}` 是 `{home}` 的构建目录，不属于本项目"),
+        ));
+    }
+    if host.git().tracks(named) || host.git().tracks(&path) {
+        return Err(NotATree::Tracked(tree));
+    }
+    Ok(tree)
+}
+
+/// Returns the nearest folder at or above `path` that has a cache; paths in logs often lie deep in a tree.
+pub fn around(host: &dyn Host, path: &AbsPath) -> Option<AbsPath> {
+    let mut at = Some(path.clone());
+    while let Some(folder) = at {
+        if has_cache(host, &folder) {
+            return Some(folder);
+        }
+        at = folder.parent();
+    }
+    None
+}
+
+/// Finds build trees in the usual places of a project's folder: the folder itself, its children, and what setuptools,
+/// scikit-build and CMake presets make below them.
+pub fn search(host: &dyn Host, folder: &AbsPath) -> Vec<AbsPath> {
+    let mut found = Vec::new();
+    let mut look = |path: AbsPath| {
+        if has_cache(host, &path) && !found.contains(&path) {
+            found.push(path);
+        }
+    };
+    look(folder.clone());
+    for child in children(host, folder) {
+        look(child.clone());
+        let name = child.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let (holds_trees, is_skbuild) = (matches!(name, "build" | "out"), name == "_skbuild");
+        if !holds_trees && !is_skbuild {
+            continue;
+        }
+        for grandchild in children(host, &child) {
+            look(grandchild.clone());
+            let name = grandchild.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if is_skbuild {
+                look(grandchild.resolve("cmake-build"));
+            } else if name.starts_with("temp.") || name == "build" {
+                children(host, &grandchild).into_iter().for_each(&mut look);
+            }
+        }
+    }
+    found
+}
+
+/// The folders that a build tree's source may lie in: the user's folder and the git work tree around it.
+fn project_roots(host: &dyn Host) -> Vec<AbsPath> {
+    let named = [Some(host.project()), host.git().top_level()];
+    let mut roots: Vec<AbsPath> = named.into_iter().flatten().cloned().collect();
+    roots.extend(roots.clone().iter().map(|root| real_or(host, root.as_path())));
+    roots.sort();
+    roots.dedup();
+    roots
+}
+
+/// Says whether two names lead to one folder; a folder that is gone equals its own name only.
+pub fn same_folder(host: &dyn Host, one: &Path, other: &Path) -> bool {
+    let clean = |path: &Path| AbsPath::new(path).ok();
+    let real = |path: &Path| host.real(path).ok();
+    (clean(one).is_some() && clean(one) == clean(other)) || (real(one).is_some() && real(one) == real(other))
+}
+
+fn real_or(host: &dyn Host, path: &Path) -> AbsPath {
+    let real = host.real(path).ok().and_then(|real| AbsPath::new(real).ok());
+    real.or_else(|| AbsPath::new(path).ok()).unwrap_or_else(|| host.project().resolve(path))
+}
+
+fn has_cache(host: &dyn Host, folder: &AbsPath) -> bool {
+    host.follow(&folder.as_path().join("CMakeCache.txt")).is_ok_and(|meta| meta.kind == FileKind::File)
+}
+
+fn children(host: &dyn Host, folder: &AbsPath) -> Vec<AbsPath> {
+    let names = host.list(folder.as_path(), LIST_LIMIT).unwrap_or_default();
+    names.into_iter().map(|name| folder.resolve(name)).collect()
+}
+
+fn refused(en: String, zh: String) -> NotATree {
+    NotATree::Refused(Text::new(en, zh))
+}

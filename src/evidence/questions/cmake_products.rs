@@ -1,0 +1,244 @@
+//! Which files that a build made are only half there?
+
+use std::path::Path;
+
+use super::{Answer, ArgSpec, Inquiry, Question, UNKNOWN};
+use crate::evidence::{FileKind, Host};
+use crate::os::AbsPath;
+use crate::recipe::Text;
+
+/// The questions of this file.
+pub const QUESTIONS: &[Question] = &[Question {
+    name: "cmake_truncated",
+    about: "Finds empty and cut-off objects, archives and libraries in a build tree.",
+    args: &[ArgSpec { name: "tree", required: false, about: "The build tree" }],
+    answers: &["truncated", "whole", "no_tree"],
+    values: &["files", "count"],
+    ask: cmake_truncated,
+}];
+
+/// A search ends there with what it has: so many entries are looked at in one tree.
+const ENTRY_LIMIT: usize = 400_000;
+const LIST_LIMIT: usize = 100_000;
+/// Larger products are not read.
+const PRODUCT_LIMIT: u64 = 256 << 20;
+/// All products together: reading more would take longer than the rebuild of one.
+const TOTAL_LIMIT: u64 = 4 << 30;
+
+fn cmake_truncated(inquiry: &Inquiry<'_>) -> Answer {
+    let host = inquiry.host;
+    let no_tree = || Answer::new("no_tree", Text::new("there is no configured build tree", "没有已配置的构建目录"));
+    let Some(tree) = inquiry.text("tree").and_then(|tree| AbsPath::new(tree).ok()) else { return no_tree() };
+    if host.follow(&tree.as_path().join("CMakeCache.txt")).is_err() {
+        return no_tree();
+    }
+    let scan = scan(host, &tree);
+    let count = scan.broken.len();
+    if count > 0 {
+        let list = scan.broken.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let seen = Text::new(format!("{count} half-written: {list}"), format!("{count} 个文件不完整：{list}"));
+        return Answer::new("truncated", seen).with("count", count.to_string()).with("files", scan.broken);
+    }
+    if !scan.complete {
+        return Answer::new(UNKNOWN, Text::new("the tree is too large to look through", "构建目录过大，无法逐一检查"));
+    }
+    Answer::new("whole", Text::new("all objects and libraries are whole", "所有目标文件和库都完整"))
+}
+
+struct Scan {
+    broken: Vec<String>,
+    complete: bool,
+}
+
+/// Walks a tree without following links.
+fn scan(host: &dyn Host, tree: &AbsPath) -> Scan {
+    let mut scan = Scan { broken: Vec::new(), complete: true };
+    let mut folders = vec![tree.clone()];
+    let (mut entries, mut read) = (0, 0);
+    while let Some(folder) = folders.pop() {
+        let Ok(names) = host.list(folder.as_path(), LIST_LIMIT) else {
+            scan.complete = false;
+            continue;
+        };
+        for name in names {
+            let path = folder.resolve(&name);
+            entries += 1;
+            if entries > ENTRY_LIMIT || read > TOTAL_LIMIT {
+                scan.complete = false;
+                return scan;
+            }
+            let Ok(meta) = host.inspect(path.as_path()) else { continue };
+            match meta.kind {
+                FileKind::Folder if is_foreign_source(&path) => {}
+                FileKind::Folder => folders.push(path),
+                FileKind::File if is_product(path.as_path()) => {
+                    read += meta.len;
+                    if meta.len == 0 || host.read(path.as_path(), PRODUCT_LIMIT).is_ok_and(|bytes| is_cut_off(&bytes)) {
+                        scan.broken.push(path.to_string());
+                    }
+                }
+                FileKind::File | FileKind::Link | FileKind::Other => {}
+            }
+        }
+    }
+    scan.broken.sort();
+    scan
+}
+
+/// Says whether a folder holds sources that a build fetched: half files in there may be test data.
+fn is_foreign_source(path: &AbsPath) -> bool {
+    let name = |path: &AbsPath| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let own = name(path);
+    let parent = path.parent();
+    let above = parent.as_ref().map(name).unwrap_or_default();
+    let above_that = parent.and_then(|parent| parent.parent()).as_ref().map(name).unwrap_or_default();
+    let fetched = above == "_deps" && own.ends_with("-src");
+    let external = above == "src" && above_that.ends_with("-prefix") && !own.ends_with("-build");
+    own == ".git" || fetched || external
+}
+
+fn is_product(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let end = name.rsplit_once('.').map_or("", |(_, end)| end);
+    matches!(end, "o" | "a" | "so") || name.contains(".so.")
+}
+
+/// Says whether an object, archive or library ends too early. What is none of these (a linker script, LLVM bitcode, an
+/// object of another system) is never called cut off.
+fn is_cut_off(bytes: &[u8]) -> bool {
+    if bytes.is_empty() {
+        return true;
+    }
+    if bytes.starts_with(b"\x7fELF") {
+        return elf_is_cut_off(bytes);
+    }
+    if bytes.starts_with(b"!<arch>\n") {
+        return archive_is_cut_off(bytes);
+    }
+    // Blocks that a file system had reserved, but never written before the machine stopped.
+    bytes.len() >= 64 && bytes.iter().take(4096).all(|byte| *byte == 0)
+}
+
+fn elf_is_cut_off(bytes: &[u8]) -> bool {
+    let (Some(class), Some(order)) = (bytes.get(4), bytes.get(5)) else { return true };
+    let wide = *class == 2;
+    let number = |at: usize, width: usize| -> Option<u64> {
+        let field = bytes.get(at..at + width)?;
+        let digit = |value: u64, byte: &u8| (value << 8) | u64::from(*byte);
+        Some(if *order == 2 { field.iter().fold(0, digit) } else { field.iter().rev().fold(0, digit) })
+    };
+    let header = || -> Option<(u64, u64, u64)> {
+        Some(if wide {
+            (number(0x28, 8)?, number(0x3a, 2)?, number(0x3c, 2)?)
+        } else {
+            (number(0x20, 4)?, number(0x2e, 2)?, number(0x30, 2)?)
+        })
+    };
+    let Some((sections_at, section_size, sections)) = header() else { return true };
+    // 0 sections with a table is the form for more than 65279 of them; the table itself must begin inside.
+    let needed = sections_at.saturating_add(section_size.saturating_mul(sections.max(1)));
+    sections_at != 0 && needed > bytes.len() as u64
+}
+
+fn archive_is_cut_off(bytes: &[u8]) -> bool {
+    let mut at = 8;
+    while at < bytes.len() {
+        let Some(header) = bytes.get(at..at + 60) else { return true };
+        let size = std::str::from_utf8(&header[48..58]).ok().and_then(|text| text.trim().parse::<usize>().ok());
+        let (Some(size), b"`\n") = (size, &header[58..]) else { return true };
+        let Some(end) = (at + 60).checked_add(size).filter(|end| *end <= bytes.len()) else { return true };
+        // Members begin at even places; the filler after the last one may be missing.
+        at = end + end % 2;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(members: &[&[u8]]) -> Vec<u8> {
+        let mut bytes = b"!<arch>\n".to_vec();
+        for member in members {
+            bytes.extend(
+                format!("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", "a.o/", 0, 0, 0, 644, member.len()).into_bytes(),
+            );
+            bytes.extend_from_slice(member);
+            if member.len() % 2 == 1 {
+                bytes.push(b'\n');
+            }
+        }
+        bytes
+    }
+
+    fn elf(wide: bool, big_endian: bool) -> Vec<u8> {
+        let (header, section) = if wide { (64_u64, 64_u64) } else { (52, 40) };
+        let mut bytes = vec![0; (header + 2 * section) as usize];
+        bytes[..4].copy_from_slice(b"\x7fELF");
+        bytes[4] = if wide { 2 } else { 1 };
+        bytes[5] = if big_endian { 2 } else { 1 };
+        let mut put = |at: usize, width: usize, value: u64| {
+            let le = value.to_le_bytes();
+            for index in 0..width {
+                bytes[at + index] = if big_endian { le[width - 1 - index] } else { le[index] };
+            }
+        };
+        if wide {
+            put(0x28, 8, header);
+            put(0x3a, 2, section);
+            put(0x3c, 2, 2);
+        } else {
+            put(0x20, 4, header);
+            put(0x2e, 2, section);
+            put(0x30, 2, 2);
+        }
+        bytes
+    }
+
+    #[test]
+    fn every_cut_of_a_product_is_seen() {
+        let products =
+            [archive(&[b"one", b"twos"]), elf(true, false), elf(false, false), elf(true, true), elf(false, true)];
+        for bytes in products {
+            assert!(!is_cut_off(&bytes));
+            for length in 12..bytes.len() {
+                // An archive cut between two members is a whole, smaller archive, and one may lack its last filler.
+                let between = bytes.starts_with(b"!<arch>") && (length == 8 + 60 + 4 || length == 8 + 60 + 3);
+                assert_eq!(is_cut_off(&bytes[..length]), !between, "{length} of {}", bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn fetched_sources_are_no_products() {
+        let cases = [
+            ("/b/_deps/x-src", true),
+            ("/b/_deps/x-build", false),
+            ("/b/x-prefix/src/x", true),
+            ("/b/x-prefix/src/x-build", false),
+            ("/b/x-prefix/src", false),
+            ("/b/lib", false),
+            ("/", false),
+        ];
+        for (path, want) in cases {
+            assert_eq!(is_foreign_source(&AbsPath::new(path).unwrap()), want, "{path}");
+        }
+    }
+
+    #[test]
+    fn strangers_are_left_alone() {
+        let cases: [(&[u8], bool); 8] = [
+            (b"", true),
+            (&[0; 100], true),
+            (b"!<arch>\n", false),
+            (b"!<thin>\n/               ", false),
+            (b"BC\xc0\xde1234", false),
+            (b"GROUP ( libx.so.1 )\n", false),
+            (b"\0\0", false),
+            (b"\x7fELF", true),
+        ];
+        for (bytes, want) in cases {
+            assert_eq!(is_cut_off(bytes), want, "{bytes:?}");
+        }
+    }
+}

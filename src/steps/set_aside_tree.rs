@@ -1,0 +1,199 @@
+//! Sets a CMake build tree aside, so that the next run makes it anew.
+//!
+//! Never touches a folder that is not recognised anew, whatever the recipe or the log calls it.
+
+use std::path::{Path, PathBuf};
+
+use super::{LowerError, Lowered, Order, Verb};
+use crate::change::{Change, RemoveTree, TreeImage, TreeKind};
+use crate::evidence::build_command::{self, BuildCommand, Configure};
+use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
+use crate::evidence::questions::ArgSpec;
+use crate::evidence::{FileKind, Host};
+use crate::formats::cmake_cache::{CMakeCache, Entry};
+use crate::os::AbsPath;
+use crate::recipe::Text;
+
+/// `set_aside_tree = { path = "${tree.path}", drop = "${llvm.entries}" }`
+pub const SET_ASIDE_TREE: Verb = Verb {
+    name: "set_aside_tree",
+    about: "Sets a recognised CMake build tree aside, restorable; carries the user's own -D values over to the re-run.",
+    args: &[
+        ArgSpec { name: "path", required: true, about: "The build tree" },
+        ArgSpec { name: "named", required: false, about: "The tree as the user names it" },
+        ArgSpec { name: "drop", required: false, about: "Cache entries that are not carried over" },
+        ArgSpec { name: "drop_under", required: false, about: "Folders: values that lie in them are not carried over" },
+        ArgSpec { name: "moved_from", required: false, about: "Folders that the log names as the cache's old home" },
+    ],
+    lower: set_aside_tree,
+};
+
+/// Entries counted at most; a larger tree's figures are lower limits.
+const COUNT_LIMIT: u64 = 250_000;
+/// Settings told to the user at most.
+const TOLD: usize = 12;
+
+fn set_aside_tree(order: &Order<'_>) -> Result<Lowered, LowerError> {
+    let mut lowered = Lowered::default();
+    let path = order.path("path")?;
+    let already = order.so_far.changes.iter().any(|change| match change {
+        Change::RemoveTree(tree) => tree.path == path,
+        Change::WriteFile(_) | Change::Run(_) => false,
+    });
+    if already {
+        return Ok(lowered);
+    }
+    let named = order.text("named").and_then(|named| AbsPath::new(named).ok()).unwrap_or_else(|| path.clone());
+    let tree = recognised(order, &named)?;
+    if tree.path != path {
+        return Err(LowerError(Text::new(
+            format!("`{named}` leads to `{}`, not to `{path}`", tree.path),
+            format!("`{named}` 指向 `{}`，而不是 `{path}`", tree.path),
+        )));
+    }
+    let builds = order.command.map(|command| build_command::recognise(command, order.host)).unwrap_or_default();
+    can_be_made_again(&builds, &tree, order.host)?;
+    carry_settings(order, &tree, &mut lowered);
+    let before = measure(order.host, &tree.path)?;
+    lowered.changes.push(Change::RemoveTree(RemoveTree { path: tree.path, before, kind: TreeKind::Derived }));
+    Ok(lowered)
+}
+
+fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree, LowerError> {
+    let moved_from: Vec<PathBuf> = order.list("moved_from").into_iter().map(PathBuf::from).collect();
+    build_tree::recognise(order.host, named, NamedBy::User, &moved_from).map_err(|why| {
+        LowerError(match why {
+            NotATree::NoCache => Text::new(
+                format!("`{named}` is no build tree: it has no readable CMakeCache.txt"),
+                format!("`{named}` 不是构建目录：其中没有可读的 CMakeCache.txt"),
+            ),
+            NotATree::InSource(_) => Text::new(
+                format!("`{named}` holds the source of the build and is left alone"),
+                format!("`{named}` 中包含源码，不予移动"),
+            ),
+            NotATree::Tracked(_) => Text::new(
+                format!("`{named}` holds files that git tracks and is left alone"),
+                format!("`{named}` 中有 git 跟踪的文件，不予移动"),
+            ),
+            NotATree::Refused(why) => why,
+        })
+    })
+}
+
+/// Refuses where the user's command only builds: without its tree it would fail at once.
+fn can_be_made_again(builds: &[BuildCommand], tree: &BuildTree, host: &dyn Host) -> Result<(), LowerError> {
+    let is_it = |other: &AbsPath| build_tree::same_folder(host, other.as_path(), tree.path.as_path());
+    let needs_it = builds.iter().any(|build| match build {
+        BuildCommand::Build { tree } => is_it(tree),
+        BuildCommand::Configure(configure) => configure.source.is_none() && configure.tree.as_ref().is_some_and(is_it),
+        BuildCommand::Python(_) => false,
+    });
+    let makes_it = builds.iter().any(|build| match build {
+        BuildCommand::Configure(configure) => configure.source.is_some(),
+        BuildCommand::Build { .. } | BuildCommand::Python(_) => false,
+    });
+    if !needs_it || makes_it {
+        return Ok(());
+    }
+    let source = tree.source.display();
+    Err(LowerError(Text::new(
+        format!(
+            "the command needs `{0}` configured; give the configure command instead: `cmake -S {source} -B {0}`",
+            tree.named
+        ),
+        format!("该命令需要已配置的 `{0}`；请改用配置命令：`cmake -S {source} -B {0}`", tree.named),
+    )))
+}
+
+/// Carries the user's own settings over to the re-run where it is a configure call, else tells them.
+fn carry_settings(order: &Order<'_>, tree: &BuildTree, lowered: &mut Lowered) {
+    let Some(bytes) = build_tree::read_cache(order.host, tree.path.as_path()) else { return };
+    let cache = CMakeCache::parse(&bytes);
+    let (drop, drop_under) = (order.list("drop"), order.list("drop_under"));
+    let is_stale = |entry: &Entry| {
+        let under = |path: &&str| drop_under.iter().any(|folder| Path::new(path).starts_with(folder));
+        let gone = |path: &&str| order.host.follow(Path::new(path)).is_err();
+        // An install prefix need not exist yet.
+        let must_exist = entry.name != "CMAKE_INSTALL_PREFIX";
+        drop.contains(&entry.name) || entry.paths().iter().any(|path| under(path) || (must_exist && gone(path)))
+    };
+    let configure = order.command.and_then(|command| build_command::direct_configure(command, order.host));
+    let given: Vec<&Entry> = cache
+        .user_given()
+        .into_iter()
+        .filter(|entry| !configure.as_ref().is_some_and(|configure| configure.defines.contains(&entry.name)))
+        .collect();
+    let (stale, kept): (Vec<&Entry>, Vec<&Entry>) = given.into_iter().partition(|entry| is_stale(entry));
+    if !stale.is_empty() {
+        let list = listed(&stale);
+        lowered.notes.push(Text::new(
+            format!("settings of the old build tree that are stale and not carried over: {list}"),
+            format!("旧构建目录中已失效、不再沿用的设置：{list}"),
+        ));
+    }
+    match configure.filter(|configure| configure.tree.is_some() && configure.source.is_some()) {
+        Some(configure) => {
+            lowered.rerun_args.extend(kept.iter().map(|entry| entry.to_argument().into()));
+            carry_generator(order.host, &configure, tree, lowered);
+        }
+        None if kept.is_empty() => {}
+        None => {
+            let list = listed(&kept);
+            lowered.notes.push(Text::new(
+                format!("the old build tree was configured with {list}; give them again where your command does not"),
+                format!("旧构建目录的配置参数为 {list}；如果您的命令没有给出这些参数，请重新指定"),
+            ));
+        }
+    }
+}
+
+/// Keeps the generator that the tree had: an empty tree would get CMake's default.
+fn carry_generator(host: &dyn Host, configure: &Configure, tree: &BuildTree, lowered: &mut Lowered) {
+    let is_default = tree.generator.is_empty() || tree.generator == "Unix Makefiles";
+    if configure.generator.is_none() && !is_default && host.env("CMAKE_GENERATOR").is_none() {
+        lowered.rerun_args.extend(["-G".into(), tree.generator.as_str().into()]);
+    }
+}
+
+fn listed(entries: &[&Entry]) -> String {
+    let mut list: Vec<String> = entries.iter().take(TOLD).map(|entry| format!("`{}`", entry.to_argument())).collect();
+    if entries.len() > TOLD {
+        list.push(format!("… (+{})", entries.len() - TOLD));
+    }
+    list.join(" ")
+}
+
+/// Identifies a folder and counts what is in it, without following links.
+fn measure(host: &dyn Host, path: &AbsPath) -> Result<TreeImage, LowerError> {
+    let failed = |error: std::io::Error| {
+        LowerError(Text::new(format!("`{path}` cannot be read: {error}"), format!("无法读取 `{path}`：{error}")))
+    };
+    let own = host.inspect(path.as_path()).map_err(failed)?;
+    let mut image = TreeImage { device: own.device, inode: own.inode, files: 0, bytes: 0, at_least: false };
+    let mut folders = vec![path.clone()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        let limit = usize::try_from(COUNT_LIMIT - seen).unwrap_or(usize::MAX);
+        let Ok(names) = host.list(folder.as_path(), limit) else {
+            image.at_least = true;
+            continue;
+        };
+        for name in names {
+            seen += 1;
+            let path = folder.resolve(&name);
+            let Ok(meta) = host.inspect(path.as_path()) else {
+                image.at_least = true;
+                continue;
+            };
+            match meta.kind {
+                FileKind::Folder => folders.push(path),
+                FileKind::File => {
+                    image.files += 1;
+                    image.bytes = image.bytes.saturating_add(meta.len);
+                }
+                FileKind::Link | FileKind::Other => image.files += 1,
+            }
+        }
+    }
+    Ok(image)
+}

@@ -1,0 +1,79 @@
+//! Takes entries out of a build tree's CMakeCache.txt, as `cmake -U` does; the objects stay.
+
+use super::{LowerError, Lowered, Order, Verb};
+use crate::change::{Change, FileImage, FileState, WriteFile};
+use crate::evidence::FileKind;
+use crate::evidence::build_tree::{self, NamedBy, NotATree};
+use crate::evidence::questions::ArgSpec;
+use crate::formats::cmake_cache::CMakeCache;
+use crate::os::AbsPath;
+use crate::recipe::{Applicability, Text};
+
+/// `unset_cache_entries = { path = "${tree.path}", entries = "${llvm.entries}" }`
+pub const UNSET_CACHE_ENTRIES: Verb = Verb {
+    name: "unset_cache_entries",
+    about: "Removes the named entries from a recognised build tree's CMakeCache.txt and keeps all else.",
+    args: &[
+        ArgSpec { name: "path", required: true, about: "The build tree" },
+        ArgSpec { name: "named", required: false, about: "The tree as the user names it" },
+        ArgSpec { name: "entries", required: true, about: "Names of the entries" },
+    ],
+    lower: unset_cache_entries,
+};
+
+fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
+    let mut lowered = Lowered::default();
+    let path = order.path("path")?;
+    let named = order.text("named").and_then(|named| AbsPath::new(named).ok()).unwrap_or_else(|| path.clone());
+    let entries = order.list("entries");
+    let tree = match build_tree::recognise(order.host, &named, NamedBy::User, &[]) {
+        Ok(tree) => tree,
+        // Only the cache is edited: a build in its source, or one that git partly tracks, loses nothing else.
+        Err(NotATree::InSource(tree) | NotATree::Tracked(tree)) => tree,
+        Err(NotATree::NoCache) => {
+            return Err(LowerError(Text::new(
+                format!("`{named}` has no readable CMakeCache.txt"),
+                format!("`{named}` 中没有可读的 CMakeCache.txt"),
+            )));
+        }
+        Err(NotATree::Refused(why)) => return Err(LowerError(why)),
+    };
+    let file = tree.path.resolve("CMakeCache.txt");
+    if order.host.git().tracks(&file) {
+        lowered.limits.push((
+            Applicability::Confirm,
+            Text::new(format!("`{file}` is tracked by git"), format!("`{file}` 由 git 跟踪")),
+        ));
+    }
+    let FileState::Present(before) = order.file(&file)? else {
+        return Err(LowerError(Text::new(format!("`{file}` is gone"), format!("`{file}` 已不存在"))));
+    };
+    let pending = order.pending(&file);
+    let now = match &pending {
+        Some(FileState::Present(image)) => image,
+        Some(FileState::Absent) => return Ok(lowered),
+        None => &before,
+    };
+    let bytes = CMakeCache::parse(&now.bytes).without(&entries);
+    if bytes != now.bytes {
+        let after = FileState::Present(FileImage { bytes, mode: before.mode });
+        lowered.changes.push(Change::WriteFile(WriteFile { path: file, before: FileState::Present(before), after }));
+    }
+    Ok(lowered)
+}
+
+/// Reads a regular file as a plan sees it; a link is refused, since a write would replace it.
+pub(super) fn read_plain(order: &Order<'_>, path: &AbsPath, limit: u64) -> Result<FileState, LowerError> {
+    let failed = |error: std::io::Error| {
+        LowerError(Text::new(format!("`{path}` cannot be read: {error}"), format!("无法读取 `{path}`：{error}")))
+    };
+    let meta = match order.host.inspect(path.as_path()) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FileState::Absent),
+        other => other.map_err(failed)?,
+    };
+    if meta.kind != FileKind::File {
+        return Err(LowerError(Text::new(format!("`{path}` is no regular file"), format!("`{path}` 不是普通文件"))));
+    }
+    let bytes = order.host.read(path.as_path(), limit).map_err(failed)?;
+    Ok(FileState::Present(FileImage { bytes, mode: meta.mode }))
+}
