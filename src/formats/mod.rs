@@ -1,1 +1,3 @@
 //! Text → text editors that keep every byte they were not asked to change. No input, no output.
+
+pub mod cmake_args;
