@@ -2,9 +2,9 @@
 //!
 //! Everything here reads. Nothing executes what a project or a log names.
 
-mod git;
 pub mod build_command;
 pub mod build_tree;
+mod git;
 pub mod host;
 mod interrogate;
 pub mod log;
