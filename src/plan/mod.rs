@@ -97,7 +97,8 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
     let mut advice = Vec::new();
     if let Some(case) = finding.case() {
         for step in case.steps.iter().filter(|step| applies(step, &finding.values)) {
-            merge(&mut lowered, lower(step, finding, surroundings)?)?;
+            let wanted = lower(step, finding, surroundings, &lowered)?;
+            merge(&mut lowered, wanted)?;
         }
         advice.extend(case.advice.iter().map(|text| text.fill(&finding.values)));
     }
@@ -177,24 +178,40 @@ fn lower_args(step: &Step, values: &Values) -> Result<std::collections::BTreeMap
     Ok(args)
 }
 
-fn lower(step: &Step, finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Lowered, PlanError> {
+fn lower(
+    step: &Step,
+    finding: &Finding,
+    surroundings: &Surroundings<'_>,
+    so_far: &Lowered,
+) -> Result<Lowered, PlanError> {
     let verb = steps::find(&step.verb).ok_or_else(|| PlanError::Unbound(step.verb.clone()))?;
     let args = lower_args(step, &finding.values)?;
-    let order = Order { args: &args, host: surroundings.host, command: surroundings.command };
+    let order = Order { args: &args, host: surroundings.host, command: surroundings.command, so_far };
     Ok((verb.lower)(&order)?)
 }
 
-/// Adds what one step comes to. Two steps never write one path: what either saw would be wrong for the other.
+/// Adds what one step comes to. Two edits of one file become one; anything else that meets is a conflict.
 fn merge(all: &mut Lowered, step: Lowered) -> Result<(), PlanError> {
-    for change in &step.changes {
+    for change in step.changes {
+        let same_file = all.changes.iter_mut().find_map(|earlier| match (earlier, &change) {
+            (Change::WriteFile(earlier), Change::WriteFile(later)) if earlier.path == later.path => Some(earlier),
+            (Change::WriteFile(_) | Change::RemoveTree(_) | Change::Run(_), _) => None,
+        });
+        if let (Some(earlier), Change::WriteFile(later)) = (same_file, &change) {
+            if later.before != earlier.after && later.before != earlier.before {
+                return Err(PlanError::Conflict(later.path.clone()));
+            }
+            earlier.after = later.after.clone();
+            continue;
+        }
         for path in change.touches() {
-            let taken = all.changes.iter().flat_map(Change::touches);
-            if taken.into_iter().any(|other| path.is_within(other) || other.is_within(path)) {
+            let mut taken = all.changes.iter().flat_map(Change::touches);
+            if taken.any(|other| path.is_within(other) || other.is_within(path)) {
                 return Err(PlanError::Conflict(path.clone()));
             }
         }
+        all.changes.push(change);
     }
-    all.changes.extend(step.changes);
     all.overlay.extend(&step.overlay);
     all.rerun_args.extend(step.rerun_args);
     all.notes.extend(step.notes);

@@ -32,6 +32,8 @@ pub struct Order<'a> {
     pub host: &'a dyn Host,
     /// The user's command, where there is one.
     pub command: Option<&'a [OsString]>,
+    /// What earlier steps of the same plan want, so that two edits of one file add up.
+    pub so_far: &'a Lowered,
 }
 
 /// What a verb comes to.
