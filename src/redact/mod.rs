@@ -1,1 +1,252 @@
 //! Secrets and private facts → placeholders. A leaf: everything that shows or stores text uses it.
+//!
+//! What is not recognised is shown: the rules err on the side of hiding, but a reader must still be able to work
+//! with a redacted log. A placeholder is `<secret-1>`; the same secret has the same number within one document.
+//! Line breaks are never part of what is replaced, so that line numbers stay true.
+
+mod names;
+mod secrets;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Serialize, Serializer};
+
+pub use names::is_secret_name;
+
+/// Text without secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Redacted(String);
+
+/// How much is taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Passwords, tokens, keys: for the user's own screen, journal and logs.
+    Secrets,
+    /// For strangers, in a bug report. It has no rules of its own yet and takes out what `Secrets` does.
+    Private,
+}
+
+/// Takes secrets out of the texts of one document, with consistent numbers.
+#[derive(Debug, Clone)]
+pub struct Redactor {
+    profile: Profile,
+    numbers: BTreeMap<String, usize>,
+}
+
+/// A part of a text that is a secret, and the whole that it is a part of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Span {
+    range: Range<usize>,
+    /// What the number stands for: a key's lines have one number.
+    whole: Range<usize>,
+}
+
+/// Replacing can uncover another secret beside a placeholder; more rounds than these were never needed.
+const ROUNDS: usize = 4;
+
+/// Takes the secrets out of one text.
+pub fn redact(text: &str) -> Redacted {
+    Redactor::new(Profile::Secrets).redact(text)
+}
+
+/// Says where secrets stand in a text: byte ranges in order, without overlap, none across a line break.
+pub fn secret_ranges(text: &str) -> Vec<Range<usize>> {
+    spans(text).into_iter().map(|span| span.range).collect()
+}
+
+impl Redactor {
+    pub fn new(profile: Profile) -> Self {
+        Self { profile, numbers: BTreeMap::new() }
+    }
+
+    /// Takes the secrets out of `text`. Redacting the result again changes nothing.
+    pub fn redact(&mut self, text: &str) -> Redacted {
+        let mut text = text.to_owned();
+        for _ in 0..ROUNDS {
+            let found = match self.profile {
+                Profile::Secrets | Profile::Private => spans(&text),
+            };
+            if found.is_empty() {
+                break;
+            }
+            text = self.replace(&text, &found);
+        }
+        Redacted(text)
+    }
+
+    /// Takes the secrets out of the value of a variable, option or key: the whole value when the name says so.
+    pub fn redact_value(&mut self, name: &str, value: &str) -> Redacted {
+        if is_secret_name(name) && !secrets::is_open(value) {
+            return Redacted(self.placeholder(value));
+        }
+        self.redact(value)
+    }
+
+    /// Says how many different secrets were taken out so far.
+    pub fn count(&self) -> usize {
+        self.numbers.len()
+    }
+
+    fn replace(&mut self, text: &str, spans: &[Span]) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut done = 0;
+        for span in spans {
+            out.push_str(&text[done..span.range.start]);
+            out.push_str(&self.placeholder(&text[span.whole.clone()]));
+            done = span.range.end;
+        }
+        out.push_str(&text[done..]);
+        out
+    }
+
+    fn placeholder(&mut self, secret: &str) -> String {
+        let next = self.numbers.len() + 1;
+        let number = *self.numbers.entry(secret.to_owned()).or_insert(next);
+        format!("<secret-{number}>")
+    }
+}
+
+/// Finds the secrets, sorted and merged.
+fn spans(text: &str) -> Vec<Span> {
+    let mut found: Vec<Span> = secrets::find(text).into_iter().flat_map(|whole| lines(text, whole)).collect();
+    found.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
+    let mut merged: Vec<Span> = Vec::with_capacity(found.len());
+    for span in found {
+        match merged.last_mut() {
+            Some(last) if span.range.start < last.range.end => {
+                // One inside the other is common (a token as a password) and has the outer one's number.
+                if span.range.end > last.range.end {
+                    last.range.end = span.range.end;
+                    last.whole = last.range.clone();
+                }
+            }
+            _ => merged.push(span),
+        }
+    }
+    merged
+}
+
+/// Cuts a secret at line breaks and takes the blanks around each line out of it.
+fn lines(text: &str, whole: Range<usize>) -> Vec<Span> {
+    let mut found = Vec::new();
+    let mut at = whole.start;
+    for line in text[whole.clone()].split('\n') {
+        let start = at + (line.len() - line.trim_start().len());
+        let end = start + line.trim().len();
+        if start < end && !secrets::is_placeholder(&text[start..end]) {
+            found.push(Span { range: start..end, whole: whole.clone() });
+        }
+        at += line.len() + 1;
+    }
+    found
+}
+
+impl Redacted {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl fmt::Display for Redacted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl Serialize for Redacted {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_consistent_within_a_document() {
+        let mut redactor = Redactor::new(Profile::Secrets);
+        let first = redactor.redact("https://u:one@a/ https://u:two@b/");
+        assert_eq!(first.as_str(), "https://<secret-1>@a/ https://<secret-2>@b/");
+        assert_eq!(redactor.redact("x https://u:two@c").as_str(), "x https://<secret-2>@c");
+        assert_eq!(redactor.redact_value("HF_TOKEN", "anything at all").as_str(), "<secret-3>");
+        assert_eq!(redactor.redact_value("PATH", "/bin:/usr/bin").as_str(), "/bin:/usr/bin");
+        assert_eq!(
+            redactor.redact_value("PIP_INDEX_URL", "https://u:one@a").as_str(),
+            "https://<secret-4>@a".replace('4', "1")
+        );
+        assert_eq!(redactor.count(), 3);
+    }
+
+    #[test]
+    fn a_key_keeps_its_lines() {
+        let key = "a\n-----BEGIN RSA PRIVATE KEY-----\r\nMIIEow\r\nAbC/+=\r\n-----END RSA PRIVATE KEY-----\r\nb";
+        let want =
+            "a\n-----BEGIN RSA PRIVATE KEY-----\r\n<secret-1>\r\n<secret-1>\r\n-----END RSA PRIVATE KEY-----\r\nb";
+        assert_eq!(redact(key).as_str(), want);
+    }
+
+    /// Pieces that the rules look at, to be put together at random.
+    fn pieces() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            Just("https://user:p%40ss@host/x".to_owned()),
+            Just("password=".to_owned()),
+            Just("\"token\": \"".to_owned()),
+            Just("Authorization: Bearer ".to_owned()),
+            Just("--api-key ".to_owned()),
+            Just("ghp_0123456789abcdefghijABCDEFGHIJ".to_owned()),
+            Just("AKIAIOSFODNN7EXAMPLE".to_owned()),
+            Just("-----BEGIN PRIVATE KEY-----\n".to_owned()),
+            Just("-----END PRIVATE KEY-----".to_owned()),
+            Just("curl -u ".to_owned()),
+            Just("<secret-1>".to_owned()),
+            Just("machine h login l password ".to_owned()),
+            Just("http_proxy=".to_owned()),
+            "[\\n \"'@:=/&<>,;\\\\-]{1,3}",
+            "[a-zA-Z0-9+/_.-]{1,12}",
+            any::<String>(),
+        ];
+        prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn redacting_twice_is_redacting_once(text in pieces()) {
+            let once = redact(&text);
+            prop_assert_eq!(redact(once.as_str()), once.clone());
+            prop_assert_eq!(once.as_str().matches('\n').count(), text.matches('\n').count());
+        }
+
+        #[test]
+        fn a_secret_in_a_known_place_never_comes_out(
+            before in "[ a-zA-Z0-9:/.\\n-]{0,20}",
+            secret in "[A-Za-z0-9]{3,4}[0-9][A-Z][a-z][A-Za-z0-9_%.+]{9,30}Q",
+            after in "(\\n[ -~]{0,20})?",
+            shape in 0usize..10,
+        ) {
+            let told = match shape {
+                0 => format!("https://user:{secret}@host/simple"),
+                1 => format!("MY_PASSWORD={secret}"),
+                2 => format!("{{\"api_key\": \"{secret}\"}}"),
+                3 => format!("Authorization: Bearer {secret}"),
+                4 => format!("tool --token {secret} run"),
+                5 => format!("password = {secret}"),
+                6 => format!("index-url = https://__token__:{secret}@host/simple"),
+                7 => format!("?access_token={secret}&x=1"),
+                8 => format!("curl -u me:{secret} https://host"),
+                _ => format!("machine host login me password {secret}"),
+            };
+            let text = format!("{before}\n{told}{after}");
+            prop_assert!(!redact(&text).as_str().contains(&secret), "{}", redact(&text));
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Where secrets stand in a text: rules for the places that hold one and for the shapes that are one.
+//!
+//! All rules are automata without backtracking or look a bounded way around a match: time is linear in the text.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::names::{is_secret_name, is_token_name};
+
+/// Finds secrets, in no order, overlapping.
+pub(super) fn find(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    urls(text, &mut found);
+    assignments(text, &mut found);
+    options(text, &mut found);
+    groups(text, &mut found);
+    keys(text, &mut found);
+    found.retain(|range| !is_placeholder(&text[range.clone()]));
+    found
+}
+
+/// Says whether `text` is one of our placeholders.
+pub(super) fn is_placeholder(text: &str) -> bool {
+    text.strip_prefix("<secret-")
+        .and_then(|rest| rest.strip_suffix('>'))
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Says whether a value tells nothing: empty, masked already, a reference to a variable, a word of a language.
+pub(super) fn is_open(value: &str) -> bool {
+    static OPEN: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"(?ix) ^ (?: \** | \[?(?:masked|redacted|hidden)\]?
+            | \$ [A-Z_][A-Z0-9_]* | \$\{ [^{}]* \} | \$\( [^()]* \) | %[A-Z_][A-Z0-9_]*% | \$?\{\{ [^{}]* \}\}
+            | true | false | null | none | nil | undefined | yes | no | on | off | required | optional
+            | str | string | int | bool | bytes | char | auto | optional\[str\] ) $",
+        )
+    });
+    let value = value.trim();
+    is_placeholder(value) || (value.len() <= LONGEST_OPEN && OPEN.is_match(value))
+}
+
+/// Longer values are hidden without a closer look, so that no part of a text is looked at over and over.
+const LONGEST_OPEN: usize = 512;
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is a constant that a test compiles")
+}
+
+fn group(captures: &Captures<'_>, name: &str) -> Range<usize> {
+    captures.name(name).map_or(0..0, |found| found.range())
+}
+
+/// `scheme://user:password@host`, also percent-encoded as a whole, and proxies without a scheme.
+fn urls(text: &str, found: &mut Vec<Range<usize>>) {
+    static URL: LazyLock<Regex> =
+        LazyLock::new(|| regex(r#"\b(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<user>[^\s/?\#"'`\\]+)@"#));
+    static ENCODED: LazyLock<Regex> = LazyLock::new(|| {
+        regex(r"(?i)%3A%2F%2F(?P<user>(?:[a-z0-9._~!$*+:-]|%(?:2[0-24-9A-E]|3[0-9A-E]|[014-9A-F][0-9A-F]))+)%40")
+    });
+    static PROXY: LazyLock<Regex> =
+        LazyLock::new(|| regex(r#"(?i)proxy["']?[ \t]*[=:][ \t]*["']?(?P<user>[^\s"'/@:=]+:[^\s"'@/]+)@"#));
+    for captures in URL.captures_iter(text) {
+        let user = group(&captures, "user");
+        let secret = match text[user.clone()].split_once(':') {
+            Some((_, password)) => !is_open(password) || looks_like_a_token(&text[user.clone()]),
+            // Over http a lone name is a token; over ssh it is the account.
+            None => captures["scheme"].to_ascii_lowercase().contains("http") && !is_open(&text[user.clone()]),
+        };
+        if secret {
+            found.push(user);
+        }
+    }
+    found.extend(ENCODED.captures_iter(text).map(|captures| group(&captures, "user")));
+    found.extend(PROXY.captures_iter(text).map(|captures| group(&captures, "user")));
+}
+
+fn looks_like_a_token(text: &str) -> bool {
+    text.split(':').next().is_some_and(|user| user.len() >= 20)
+}
+
+/// `name=value`, `name: value`, `"name": "value"`, `-DNAME:STRING=value`, `setenv NAME value`.
+fn assignments(text: &str, found: &mut Vec<Range<usize>>) {
+    static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r#"(?x-u) (?P<name>[A-Za-z_][A-Za-z0-9_.-]*) (?P<quote>\\?["'])?
+            (?: :(?:STRING|PATH|FILEPATH|BOOL|INTERNAL|STATIC|UNINITIALIZED) )?
+            [\ \t]* (?P<sep>:=|\?=|\+=|=>|=|:) [\ \t]*"#,
+        )
+    });
+    static SET: LazyLock<Regex> = LazyLock::new(|| {
+        regex(r"(?m-u)^[ \t+>#$-]*(?:setenv|ENV|set(?:[ \t]+-[A-Za-z-]+)+)[ \t]+(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]+")
+    });
+    let mut done = 0;
+    for captures in NAMED.captures_iter(text) {
+        let name = &captures["name"];
+        if group(&captures, "name").start < done || !is_secret_name(name) {
+            continue;
+        }
+        let at = captures.get(0).expect("the whole match").end();
+        let name_at = group(&captures, "name").start;
+        let starts_line = starts_line(text, name_at);
+        let after_quote = text[..name_at].ends_with(['"', '\'']);
+        let quoted_name = captures.name("quote").is_some();
+        let reach = match &captures["sep"] {
+            // `a == b` and `a::b` are code.
+            "=" | ":" if text[at..].starts_with(['=', ':']) => continue,
+            ":" if quoted_name || starts_line => Reach::Line,
+            ":" if after_quote => Reach::Quote,
+            ":" if is_header(name, &text[at..]) => Reach::Quote,
+            // In the middle of a sentence, `token: …` is prose.
+            ":" => continue,
+            _ if starts_line => Reach::Line,
+            _ => Reach::Word,
+        };
+        let value = value(text, at, reach);
+        if !is_open(&text[value.clone()]) && !is_no_secret(name, &text[value.clone()]) {
+            done = value.end;
+            found.push(value);
+        }
+    }
+    for captures in SET.captures_iter(text) {
+        let value = value(text, captures.get(0).expect("the whole match").end(), Reach::Line);
+        if is_secret_name(&captures["name"]) && !is_open(&text[value.clone()]) {
+            found.push(value);
+        }
+    }
+}
+
+/// How far an unquoted value goes.
+#[derive(Clone, Copy)]
+enum Reach {
+    /// To the end of the line: an ini file, a dump of the environment.
+    Line,
+    /// To the quote that encloses name and value, or the end of the line: a header.
+    Quote,
+    /// To the next blank: one word among others.
+    Word,
+}
+
+fn value(text: &str, at: usize, reach: Reach) -> Range<usize> {
+    let rest = &text[at..];
+    for quote in ["\\\"", "\\'", "\"", "'"] {
+        if let Some(inner) = rest.strip_prefix(quote) {
+            let start = at + quote.len();
+            return start..start + closing(inner, quote);
+        }
+    }
+    let ends = |c: char| match reach {
+        Reach::Line => matches!(c, '\n' | '\r'),
+        Reach::Quote => matches!(c, '\n' | '\r' | '"' | '\''),
+        Reach::Word => c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '&'),
+    };
+    let length = rest.find(ends).unwrap_or(rest.len());
+    // What closes a bracket or a list around the value is no part of it.
+    let value = rest[..length].trim_end().trim_end_matches([',', ';', ')', '}', ']']);
+    at..at + value.len()
+}
+
+/// Returns how far the quoted text goes: to the closing quote that is not escaped, else to the line's end.
+fn closing(inner: &str, quote: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in inner.char_indices() {
+        match c {
+            '\n' | '\r' => return at,
+            _ if escaped => escaped = false,
+            _ if inner[at..].starts_with(quote) => return at,
+            '\\' => escaped = true,
+            _ => {}
+        }
+    }
+    inner.len()
+}
+
+/// Says whether nothing but marks, blanks and words like `export` stands before `at` on its line.
+fn starts_line(text: &str, at: usize) -> bool {
+    let before = &text.as_bytes()[at.saturating_sub(48)..at];
+    let line_start = before.iter().rposition(|byte| *byte == b'\n').map(|newline| newline + 1);
+    let from = match line_start {
+        Some(from) => from,
+        None if before.len() == at => 0,
+        None => return false,
+    };
+    before[from..]
+        .split(|byte| matches!(byte, b' ' | b'\t' | b'+' | b'-' | b'*' | b'#' | b'>' | b'|' | b'$' | b'"' | b'\''))
+        .all(|word| matches!(word, b"" | b"export" | b"set" | b"env" | b"ENV" | b"ARG" | b"declare" | b"x" | b"local"))
+}
+
+/// Says whether `name: rest` in the middle of a line is an HTTP header.
+fn is_header(name: &str, rest: &str) -> bool {
+    static SCHEME: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^(?i-u)(?:basic|bearer|token|digest|negotiate|ntlm|apikey|aws4-hmac-sha256)[ \t]"));
+    let name = name.to_ascii_lowercase();
+    let near = &rest[..rest.floor_char_boundary(LONGEST_OPEN)];
+    let line = near.split('\n').next().unwrap_or_default();
+    (name.ends_with("authorization") && SCHEME.is_match(line)) || (name.ends_with("cookie") && line.contains('='))
+}
+
+/// Says whether the value is a count, the name again, or an expression of a program.
+fn is_no_secret(name: &str, value: &str) -> bool {
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        regex(r#"(?x) ^ [A-Za-z_][A-Za-z0-9_.:>-]* [\(\[] [^\s"']* (?: ["'][A-Za-z0-9_. -]*["'] [^\s"']* )* $"#)
+    });
+    if value.len() > LONGEST_OPEN {
+        return false;
+    }
+    let count = is_token_name(name) && value.len() <= 5 && value.bytes().all(|byte| byte.is_ascii_digit());
+    let calls = EXPRESSION.is_match(value) || value.starts_with("os.environ") || value.starts_with("self.");
+    count || name.rsplit('.').next() == Some(value) || calls
+}
+
+/// `--token value`, also as elements of a list.
+fn options(text: &str, found: &mut Vec<Range<usize>>) {
+    static OPTION: LazyLock<Regex> = LazyLock::new(|| {
+        regex(r#"(?x) (?:^|[\s"'\[,(]) --? (?P<name>[A-Za-z][A-Za-z0-9_-]*) (?: ["']\ ?,?[\ \t]* | [\ \t]+ )"#)
+    });
+    let mut done = 0;
+    for captures in OPTION.captures_iter(text) {
+        if group(&captures, "name").start < done || !is_secret_name(&captures["name"]) {
+            continue;
+        }
+        let value = value(text, captures.get(0).expect("the whole match").end(), Reach::Word);
+        let words = &text[value.clone()];
+        if !words.starts_with('-') && !is_open(words) {
+            done = value.end;
+            found.push(value);
+        }
+    }
+}
+
+/// Rules whose group `secret` is the secret: well-known shapes of tokens, and options of known programs.
+fn groups(text: &str, found: &mut Vec<Range<usize>>) {
+    static RULES: LazyLock<Vec<Regex>> = LazyLock::new(|| RULE_TEXTS.iter().map(|text| regex(text)).collect());
+    for rule in RULES.iter() {
+        for captures in rule.captures_iter(text) {
+            let secret = group(&captures, "secret");
+            if !is_open(&text[secret.clone()]) {
+                found.push(secret);
+            }
+        }
+    }
+}
+
+const RULE_TEXTS: &[&str] = &[
+    r"(?x-u) \b (?P<secret>
+        gh[pousr]_[A-Za-z0-9]{16,} | github_pat_[A-Za-z0-9_]{16,}
+        | gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat)-[A-Za-z0-9_-]{16,}
+        | (?:AKIA|ASIA|AGPA|AROA)[A-Z0-9]{16} \b | LTAI[A-Za-z0-9]{12,30} \b
+        | pypi-AgE[A-Za-z0-9_-]{16,} | hf_[A-Za-z0-9]{16,} | npm_[A-Za-z0-9]{30,}
+        | xox[abeoprs]-[A-Za-z0-9-]{10,} | xapp-[A-Za-z0-9-]{10,}
+        | eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*){0,3}
+        | AIza[A-Za-z0-9_-]{35} | ya29\.[A-Za-z0-9_-]{20,} | dckr_pat_[A-Za-z0-9_-]{16,}
+        | [sr]k_(?:live|test)_[A-Za-z0-9]{16,} | sk-(?:proj-|ant-)[A-Za-z0-9_-]{20,} | sk-[A-Za-z0-9]{32,}
+        | SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,} )",
+    // A word after `Bearer` that holds a figure: prose does not.
+    r"(?i-u)\bbearer[ \t]+(?P<secret>[a-z._~+/=-]*[0-9][a-z0-9._~+/=-]{5,})",
+    r#"\bcurl\b[^\n]*?[ \t](?:-u|--user)[ =]?["']?(?P<secret>[^\s:"']+:[^\s"']+)"#,
+    r#"\b(?:twine|sshpass)\b[^\n]*?[ \t]-p[ =]?["']?(?P<secret>[^\s"'-][^\s"']*)"#,
+    r#"\b(?:docker|podman|nerdctl|helm|skopeo|oras|buildah)\b[^\n]*?\blogin\b[^\n]*?[ \t]-p[ =]?["']?(?P<secret>[^\s"'-][^\s"']*)"#,
+    r#"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]*?[ \t]-p["']?(?P<secret>[^\s"']+)"#,
+    r#"\bmachine[ \t\r\n]+[^\s]+(?:[ \t\r\n]+login[ \t\r\n]+[^\s]+)?[ \t\r\n]+password[ \t\r\n]+(?P<secret>[^\s]+)"#,
+    r#"(?i)[?&;](?:sig|signature)=(?P<secret>[^\s&"'`]+)"#,
+];
+
+/// Private keys: what stands between the two marks, or what looks like a key after a lone first mark.
+fn keys(text: &str, found: &mut Vec<Range<usize>>) {
+    static BEGIN: LazyLock<Regex> = LazyLock::new(|| regex("-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"));
+    static END: LazyLock<Regex> = LazyLock::new(|| regex("-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"));
+    let ends: Vec<usize> = END.find_iter(text).map(|mark| mark.start()).collect();
+    let begins: Vec<Range<usize>> = BEGIN.find_iter(text).map(|mark| mark.range()).collect();
+    for (index, begin) in begins.iter().enumerate() {
+        let next = begins.get(index + 1).map_or(text.len(), |mark| mark.start);
+        let end = ends.get(ends.partition_point(|end| *end < begin.end)).copied().filter(|end| *end <= next);
+        let body = begin.end..end.unwrap_or_else(|| begin.end + key_like(&text[begin.end..next]));
+        if !text[body.clone()].trim().is_empty() {
+            found.push(body);
+        }
+    }
+}
+
+/// Returns the length of the rest of the line and of the lines after it that can belong to a key.
+fn key_like(text: &str) -> usize {
+    let fits = |line: &str| {
+        let line = line.trim();
+        let base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | '\\' | '"' | ',');
+        line.is_empty() || line.chars().all(base64) || line.contains(": ") || is_placeholder(line)
+    };
+    let mut length = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if number > 0 && !fits(line) {
+            break;
+        }
+        length += line.len();
+    }
+    length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::redact;
+
+    #[test]
+    fn hides() {
+        let cases = [
+            ("index-url = https://bob:s%40cret@pypi.corp/simple", "index-url = https://<secret-1>@pypi.corp/simple"),
+            ("git clone https://ghp_abc@github.com/x", "git clone https://<secret-1>@github.com/x"),
+            ("ftp://u:a@b@host/", "ftp://<secret-1>@host/"),
+            ("to=https%3A%2F%2Fu%3Ap%2540w%40host%2Fx", "to=https%3A%2F%2F<secret-1>%40host%2Fx"),
+            ("HTTPS_PROXY=me:pw@proxy:3128", "HTTPS_PROXY=<secret-1>@proxy:3128"),
+            ("> Authorization: Basic dTpw", "> Authorization: <secret-1>"),
+            ("header: Authorization: Basic dTpw", "header: Authorization: <secret-1>"),
+            ("curl -H \"PRIVATE-TOKEN: abcd\" https://h", "curl -H \"PRIVATE-TOKEN: <secret-1>\" https://h"),
+            ("curl -H 'Authorization: Bearer a b' x", "curl -H 'Authorization: <secret-1>' x"),
+            ("got bearer abc123defg from", "got bearer <secret-1> from"),
+            ("export HF_TOKEN=abcd", "export HF_TOKEN=<secret-1>"),
+            ("DB_PASSWORD=correct horse battery\nX=1", "DB_PASSWORD=<secret-1>\nX=1"),
+            ("$ PASSWORD=hunter2 make", "$ PASSWORD=<secret-1>"),
+            ("run with TWINE_PASSWORD=hunter2 make", "run with TWINE_PASSWORD=<secret-1> make"),
+            ("password = my phrase \r\nuser = me", "password = <secret-1> \r\nuser = me"),
+            ("  \"apiKey\" : \"a\\\"b\", \"n\": 1", "  \"apiKey\" : \"<secret-1>\", \"n\": 1"),
+            ("{'password': 'x y'}", "{'password': '<secret-1>'}"),
+            ("\"{\\\"token\\\": \\\"abcd\\\"}\"", "\"{\\\"token\\\": \\\"<secret-1>\\\"}\""),
+            ("cmake -DMY_PASSWORD:STRING=hunter2 ..", "cmake -DMY_PASSWORD:STRING=<secret-1> .."),
+            ("tool --token abcd --verbose", "tool --token <secret-1> --verbose"),
+            ("tool --password=abcd x", "tool --password=<secret-1> x"),
+            ("['tool', '--api-key', 'abcd']", "['tool', '--api-key', '<secret-1>']"),
+            ("twine upload -u me -p hunter2 dist/*", "twine upload -u me -p <secret-1> dist/*"),
+            ("docker login -u me -p hunter2 host", "docker login -u me -p <secret-1> host"),
+            ("curl -u me:hunter2 https://h", "curl -u <secret-1> https://h"),
+            ("mysql -uroot -phunter2 db", "mysql -uroot -p<secret-1> db"),
+            ("machine h\n login me\n password hunter2", "machine h\n login me\n password <secret-1>"),
+            ("//registry/:_authToken=abc-def", "//registry/:_authToken=<secret-1>"),
+            ("setenv API_KEY abcd", "setenv API_KEY <secret-1>"),
+            ("set -gx API_KEY 'ab cd'", "set -gx API_KEY '<secret-1>'"),
+            ("GET /x?a=1&access_token=abc&b=2", "GET /x?a=1&access_token=<secret-1>&b=2"),
+            ("https://h/b?sv=1&sig=aB%2F1&se=2", "https://h/b?sv=1&sig=<secret-1>&se=2"),
+            ("x ghp_0123456789abcdefghij.", "x <secret-1>."),
+            ("github_pat_11ABCDEFG0123456789_abc", "<secret-1>"),
+            ("glpat-0123456789abcdefghij", "<secret-1>"),
+            ("id AKIAIOSFODNN7EXAMPLE here", "id <secret-1> here"),
+            ("pypi-AgEIcHlwaS5vcmcCJDAwMDAw", "<secret-1>"),
+            ("hf_abcdefghijklmnopqrst", "<secret-1>"),
+            ("xoxb-1234567890-abc", "<secret-1>"),
+            ("a eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl b", "a <secret-1> b"),
+            (
+                "-----BEGIN PRIVATE KEY-----\nMIIE\nAbC=\nthen text",
+                "-----BEGIN PRIVATE KEY-----\n<secret-1>\n<secret-1>\nthen text",
+            ),
+            (
+                "\"-----BEGIN PRIVATE KEY-----\\nMIIE\\n-----END PRIVATE KEY-----\"",
+                "\"-----BEGIN PRIVATE KEY-----<secret-1>-----END PRIVATE KEY-----\"",
+            ),
+        ];
+        for (given, want) in cases {
+            assert_eq!(redact(given).as_str(), want, "{given}");
+        }
+    }
+
+    #[test]
+    fn leaves_alone() {
+        let cases = [
+            "https://pypi.org/simple",
+            "https://host:8443/x@1.0",
+            "git+https://github.com/x/y@v1.0",
+            "ssh://git@github.com/x/y and git@github.com:x/y",
+            "https://user:****@host/simple",
+            "https://user:${PASSWORD}@host/simple",
+            "error: expected unqualified-id before token: ';'",
+            "setup.cfg:3: unexpected token: foo",
+            "max_tokens=4096 pad_token_id=0 num_tokens: 128 token=12",
+            "TOKENIZERS_PARALLELISM=false tokenizer=/models/x",
+            "export HF_TOKEN=$HF_TOKEN",
+            "token = os.environ[\"HF_TOKEN\"]",
+            "token = parser.next_token(1)",
+            "self.token = token",
+            "if token == other:",
+            "PASS: test-one",
+            "secret::Key a;",
+            "PWD=/home/me",
+            "fatal: Authentication failed for 'https://host/x'",
+            "Bearer authentication required",
+            "password=<secret-3>",
+            "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+            "-- Found Python: /usr/bin/python3.11",
+            "docker run -p 8080:80 image",
+        ];
+        for given in cases {
+            assert_eq!(redact(given).as_str(), given);
+        }
+    }
+
+    #[test]
+    fn large_and_hostile_texts_end() {
+        for piece in
+            ["://", "password=", "\"token\":\"", "-----BEGIN PRIVATE KEY-----", "curl -u ", "a@", "eyJ", "token: \""]
+        {
+            let text = piece.repeat(100_000 / piece.len());
+            assert!(redact(&text).as_str().len() <= text.len() * 4);
+        }
+    }
+}
