@@ -162,7 +162,7 @@ impl<'a> Scope<'a, '_> {
             // The reader has complained already.
             return None;
         }
-        let error = match regex_syntax::parse(regex) {
+        let error = match parse_regex(regex) {
             Ok(hir) => return Some(hir),
             Err(error) => error,
         };
@@ -180,14 +180,14 @@ impl<'a> Scope<'a, '_> {
     fn anchors(&self, path: &str, regex: &str) -> Vec<String> {
         match (self.rules.anchors)(regex) {
             Ok(anchors) if !anchors.is_empty() => anchors,
-            Ok(_) => self.no_anchor(path, "no literal stands in every match"),
-            Err(reason) => self.no_anchor(path, &reason),
+            Ok(_) => self.no_anchor(path, "no usable anchor"),
+            Err(message) => self.no_anchor(path, &message),
         }
     }
 
-    fn no_anchor(&self, path: &str, reason: &str) -> Vec<String> {
+    fn no_anchor(&self, path: &str, message: &str) -> Vec<String> {
         let hint = "quote some words that the message always has; logs are searched for them first";
-        self.source.complain(path, format!("no usable anchor: {reason}"), hint);
+        self.source.complain(path, message, hint);
         Vec::new()
     }
 
@@ -285,6 +285,13 @@ impl<'a> Scope<'a, '_> {
     pub fn duplicate(&self, path: &str, what: &str, name: &str) {
         self.source.complain(path, format!("there is a {what} `{name}` already"), "rename one of them");
     }
+}
+
+/// Parses a regular expression as the scanner does: over bytes, with `^` and `$` at each line.
+pub fn parse_regex(regex: &str) -> Result<Hir, regex_syntax::Error> {
+    let mut parser = regex_syntax::ParserBuilder::new();
+    // The default of 250 groups in each other would let a signature take seconds to compile.
+    parser.utf8(false).unicode(false).multi_line(true).nest_limit(32).build().parse(regex)
 }
 
 /// Lists the named groups of a regular expression.

@@ -7,7 +7,7 @@ use regex_syntax::hir::{Hir, HirKind};
 pub enum AnchorError {
     #[error("{0}")]
     Syntax(String),
-    #[error("no literal of {SHORTEST} bytes stands in every match")]
+    #[error("no usable anchor: no literal of {SHORTEST} bytes stands in every match")]
     NoLiteral,
 }
 
