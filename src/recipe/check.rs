@@ -162,15 +162,9 @@ impl<'a> Scope<'a, '_> {
             // The reader has complained already.
             return None;
         }
-        let error = match parse_regex(regex) {
+        let (reason, at) = match parse_regex(regex) {
             Ok(hir) => return Some(hir),
             Err(error) => error,
-        };
-        let (reason, at) = match &error {
-            regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
-            regex_syntax::Error::Translate(error) => (error.kind().to_string(), error.span().start.offset),
-            // The enum is open.
-            other => (other.to_string(), 0),
         };
         let hint = "see https://docs.rs/regex/#syntax; there is no look-around and no back-reference";
         self.source.complain_inside(path, at, format!("bad regular expression: {reason}"), hint);
@@ -287,11 +281,18 @@ impl<'a> Scope<'a, '_> {
     }
 }
 
-/// Parses a regular expression as the scanner does: over bytes, with `^` and `$` at each line.
-pub fn parse_regex(regex: &str) -> Result<Hir, regex_syntax::Error> {
+/// Parses a regular expression as the scanner does: over bytes, with `^` and `$` at each line. An error comes with
+/// its byte.
+pub fn parse_regex(regex: &str) -> Result<Hir, (String, usize)> {
     let mut parser = regex_syntax::ParserBuilder::new();
     // The default of 250 groups in each other would let a signature take seconds to compile.
-    parser.utf8(false).unicode(false).multi_line(true).nest_limit(32).build().parse(regex)
+    let result = parser.utf8(false).unicode(false).multi_line(true).nest_limit(32).build().parse(regex);
+    result.map_err(|error| match error {
+        regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
+        regex_syntax::Error::Translate(error) => (error.kind().to_string(), error.span().start.offset),
+        // The enum is open.
+        other => (other.to_string(), 0),
+    })
 }
 
 /// Lists the named groups of a regular expression.
