@@ -30,7 +30,7 @@ fn terms(args: &[questions::ArgSpec]) -> Vec<ArgTerm> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::catalogue::Catalogue;
+    use crate::recipe::catalogue::{Catalogue, Entry};
     use crate::recipe::{UNKNOWN, lint};
 
     #[test]
@@ -56,5 +56,20 @@ mod tests {
         let mistakes: Vec<String> =
             lint::lint(files, &vocabulary).iter().map(|mistake| format!("{mistake}\nhint: {}", mistake.hint)).collect();
         assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+    }
+
+    #[test]
+    fn the_index_of_the_build_says_what_the_files_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let embedded = Catalogue::embedded();
+        for entry in embedded.entries() {
+            std::fs::write(folder.path().join(format!("{}.toml", entry.id)), &*entry.toml).unwrap();
+        }
+        let read = Catalogue::from_folder(folder.path(), &vocabulary()).unwrap();
+        assert_eq!(read.entries().len(), embedded.entries().len());
+        for (read, embedded) in read.entries().iter().zip(embedded.entries()) {
+            let read = Entry { file: embedded.file.clone(), ..read.clone() };
+            assert_eq!(read, *embedded);
+        }
     }
 }

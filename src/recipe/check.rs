@@ -162,15 +162,9 @@ impl<'a> Scope<'a, '_> {
             // The reader has complained already.
             return None;
         }
-        let error = match regex_syntax::parse(regex) {
+        let (reason, at) = match parse_regex(regex) {
             Ok(hir) => return Some(hir),
             Err(error) => error,
-        };
-        let (reason, at) = match &error {
-            regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
-            regex_syntax::Error::Translate(error) => (error.kind().to_string(), error.span().start.offset),
-            // The enum is open.
-            other => (other.to_string(), 0),
         };
         let hint = "see https://docs.rs/regex/#syntax; there is no look-around and no back-reference";
         self.source.complain_inside(path, at, format!("bad regular expression: {reason}"), hint);
@@ -180,14 +174,14 @@ impl<'a> Scope<'a, '_> {
     fn anchors(&self, path: &str, regex: &str) -> Vec<String> {
         match (self.rules.anchors)(regex) {
             Ok(anchors) if !anchors.is_empty() => anchors,
-            Ok(_) => self.no_anchor(path, "no literal stands in every match"),
-            Err(reason) => self.no_anchor(path, &reason),
+            Ok(_) => self.no_anchor(path, "no usable anchor"),
+            Err(message) => self.no_anchor(path, &message),
         }
     }
 
-    fn no_anchor(&self, path: &str, reason: &str) -> Vec<String> {
+    fn no_anchor(&self, path: &str, message: &str) -> Vec<String> {
         let hint = "quote some words that the message always has; logs are searched for them first";
-        self.source.complain(path, format!("no usable anchor: {reason}"), hint);
+        self.source.complain(path, message, hint);
         Vec::new()
     }
 
@@ -285,6 +279,20 @@ impl<'a> Scope<'a, '_> {
     pub fn duplicate(&self, path: &str, what: &str, name: &str) {
         self.source.complain(path, format!("there is a {what} `{name}` already"), "rename one of them");
     }
+}
+
+/// Parses a regular expression as the scanner does: over bytes, with `^` and `$` at each line. An error comes with
+/// its byte.
+pub fn parse_regex(regex: &str) -> Result<Hir, (String, usize)> {
+    let mut parser = regex_syntax::ParserBuilder::new();
+    // The default of 250 groups in each other would let a signature take seconds to compile.
+    let result = parser.utf8(false).unicode(false).multi_line(true).nest_limit(32).build().parse(regex);
+    result.map_err(|error| match error {
+        regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),
+        regex_syntax::Error::Translate(error) => (error.kind().to_string(), error.span().start.offset),
+        // The enum is open.
+        other => (other.to_string(), 0),
+    })
 }
 
 /// Lists the named groups of a regular expression.

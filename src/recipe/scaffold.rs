@@ -177,6 +177,18 @@ mod tests {
     }
 
     #[test]
+    fn what_authoring_md_shows_passes_lint() {
+        let guide = include_str!("../../recipes/AUTHORING.md");
+        let shown: Vec<&str> = guide.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+        let [signature, probe] = shown.as_slice() else { panic!("the guide has {} examples", shown.len()) };
+        let Scaffold { recipe: (path, text), .. } = scaffold("x-y", &Catalogue::embedded()).unwrap();
+        let head = &text[..text.find("# A value found by").unwrap()];
+        let case = text[text.find("# The last case").unwrap()..].replace("${detail}", "${generator} and ${tree.path}");
+        let text = format!("{head}{signature}\n{probe}\n{case}");
+        assert_eq!(lint::lint_text(&path.to_string_lossy(), &text, &vocabulary()), []);
+    }
+
+    #[test]
     fn bad_ids_are_refused() {
         for id in ["", "A", "-a", "a-", "a/b", "../a", "a..b", "a--b", "ä", "9a", "a b"] {
             assert_eq!(scaffold(id, &Catalogue::embedded()), Err(ScaffoldError::BadId(id.to_owned())));

@@ -1,8 +1,9 @@
 //! What a good signature keeps to: it recognises one issue and nothing else, and is cheap to look for.
 
+use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, HirKind};
 
-use super::check::capture_names;
+use super::check::{capture_names, parse_regex};
 use super::parse::Loaded;
 use super::{ParamSource, Role};
 
@@ -43,7 +44,7 @@ const GENERIC: &[&str] = &[
 const LONGEST_REGEX: usize = 2_000;
 
 /// The memory that a compiled regular expression may take.
-const LARGEST_REGEX: usize = 2 * 1024 * 1024;
+const LARGEST_REGEX: usize = 1024 * 1024;
 
 /// Alternatives of one signature.
 const MOST_ALTERNATIVES: usize = 40;
@@ -63,7 +64,7 @@ pub fn check(loaded: &Loaded<'_>) {
                 source.complain(&path, message, "make alternatives of it");
                 continue;
             }
-            let Ok(hir) = regex_syntax::parse(regex) else { continue };
+            let Ok(hir) = parse_regex(regex) else { continue };
             if has_nested_repetition(&hir) {
                 let message = "a repetition of nothing but repetitions";
                 source.complain(&path, message, "put something fixed into it: `(?: \\S+)*`, not `(?:\\s*\\S+)*`");
@@ -74,9 +75,9 @@ pub fn check(loaded: &Loaded<'_>) {
                 let message = format!("group `{name}` is no parameter's `capture`");
                 source.complain_about(&path, &format!("<{name}>"), message, "add a `[[param]]`, or use `(?:…)`");
             }
-            match regex::RegexBuilder::new(regex).size_limit(LARGEST_REGEX).build() {
+            match compile(regex) {
                 Ok(compiled) if signature.role == Role::Required => {
-                    for line in GENERIC.iter().filter(|line| compiled.is_match(line)) {
+                    for line in GENERIC.iter().filter(|line| compiled.is_match(line.as_bytes())) {
                         let message = format!("a required signature matches the generic line `{}`", line.trim_end());
                         source.complain(&path, message, "quote words that only this issue prints");
                     }
@@ -84,11 +85,17 @@ pub fn check(loaded: &Loaded<'_>) {
                 Ok(_) => {}
                 Err(_) => {
                     let message = "the regular expression is too large when compiled";
-                    source.complain(&path, message, "use smaller counts, and `[0-9a-z]` instead of `\\w`");
+                    source.complain(&path, message, "use smaller counts");
                 }
             }
         }
     }
+}
+
+/// Compiles a regular expression with the flags of the scanner.
+fn compile(regex: &str) -> Result<Regex, regex::Error> {
+    let mut builder = RegexBuilder::new(regex);
+    builder.unicode(false).case_insensitive(true).multi_line(true).size_limit(LARGEST_REGEX).build()
 }
 
 fn is_param(loaded: &Loaded<'_>, group: &str) -> bool {
@@ -150,7 +157,7 @@ mod tests {
             (r"(?:[0-9]+\.)+[0-9]+", false),
             (r"[^\n]*?(?:/[^/\n]+)+", false),
         ] {
-            assert_eq!(has_nested_repetition(&regex_syntax::parse(regex).unwrap()), expected, "{regex}");
+            assert_eq!(has_nested_repetition(&parse_regex(regex).unwrap()), expected, "{regex}");
         }
     }
 }

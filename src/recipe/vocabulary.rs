@@ -6,7 +6,8 @@
 /// The word that every question can answer with: this cannot be found out here.
 pub const UNKNOWN: &str = "unknown";
 
-/// Finds literals one of which stands in every text that a regular expression matches, or says why there are none.
+/// Finds literals one of which stands in every text that a regular expression matches, or says why the expression
+/// cannot be a signature: as a whole message.
 pub type AnchorFinder = fn(&str) -> Result<Vec<String>, String>;
 
 /// Everything that a recipe may name.

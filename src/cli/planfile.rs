@@ -1,0 +1,158 @@
+//! Reviewed plans: written by `fix plan -o`, made again and compared by `fix apply --plan`.
+//!
+//! The file is for people and for comparing. Nothing of it is executed: the plan is made again from the recipe,
+//! the parameters and this machine, and must have the same digest.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::Refused;
+use super::apply::{Found, examine_all};
+use super::session::Session;
+use super::{selecting, showing};
+use crate::recipe::catalogue::Catalogue;
+use crate::recipe::{Text, Values};
+use crate::redact::redact;
+
+/// Number of this file format.
+const FORMAT: u32 = 1;
+/// A plan file is a page or two of text.
+const LARGEST: u64 = 16 << 20;
+
+/// A plan file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanFile {
+    schema_version: u32,
+    /// The folder that it was made in.
+    project: String,
+    repairs: Vec<Reviewed>,
+    /// The user's command.
+    command: Vec<String>,
+}
+
+/// One repair of a plan file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reviewed {
+    id: String,
+    case: String,
+    applicability: String,
+    /// Parameters from logs and the command line.
+    params: Values,
+    digest: String,
+    /// What it does, for the reviewer; redacted.
+    shown: String,
+}
+
+/// Writes a plan file, mode 0600.
+pub fn write(session: &Session, path: &Path, found: &[Found], command: &[OsString]) -> Result<()> {
+    let mut repairs = Vec::new();
+    for one in found {
+        for (name, value) in &one.finding.given {
+            let text = value.to_text();
+            if redact(&text).as_str() != text {
+                bail!("the parameter `{name}` holds a secret, and a plan file is read by others\nhint: use `fix {}` here", one.plan.recipe);
+            }
+        }
+        repairs.push(Reviewed {
+            id: one.plan.recipe.clone(),
+            case: one.plan.case.clone(),
+            applicability: showing::applicability_word(one.plan.applicability).to_owned(),
+            params: one.finding.given.clone(),
+            digest: one.plan.digest(),
+            shown: showing::plan_text(session, &one.plan),
+        });
+    }
+    let command = command
+        .iter()
+        .map(|word| word.to_str().map(str::to_owned).with_context(|| format!("{} is not UTF-8", word.display())))
+        .collect::<Result<Vec<String>>>()?;
+    for word in &command {
+        if redact(word).as_str() != word {
+            bail!("the command holds a secret, and a plan file is read by others");
+        }
+    }
+    let file = PlanFile { schema_version: FORMAT, project: session.project().to_string(), repairs, command };
+    let mut text = serde_json::to_string_pretty(&file)?;
+    text.push('\n');
+    if path == Path::new("-") {
+        std::io::stdout().write_all(text.as_bytes())?;
+        return Ok(());
+    }
+    let path = session.resolve(path);
+    let mut open = std::fs::OpenOptions::new();
+    open.write(true).create(true).truncate(true).mode(0o600);
+    open.open(path.as_path())
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("cannot write `{path}`"))
+}
+
+/// Reads a plan file.
+pub fn read(session: &Session, path: &Path) -> Result<PlanFile> {
+    let path = session.resolve(path);
+    let meta = std::fs::metadata(path.as_path()).with_context(|| format!("cannot read `{path}`"))?;
+    if meta.len() > LARGEST {
+        bail!("`{path}` is too large for a plan file");
+    }
+    let text = std::fs::read_to_string(path.as_path()).with_context(|| format!("cannot read `{path}`"))?;
+    let version: serde_json::Value =
+        serde_json::from_str(&text).with_context(|| format!("`{path}` is not a plan file"))?;
+    match version.get("schema_version").and_then(serde_json::Value::as_u64) {
+        Some(1) => {}
+        Some(other) => bail!("`{path}` has the format {other}; this `fix` reads {FORMAT}"),
+        None => bail!("`{path}` is not a plan file: it has no `schema_version`"),
+    }
+    serde_json::from_str(&text).with_context(|| format!("`{path}` is not a plan file"))
+}
+
+impl PlanFile {
+    /// The user's command, as it was planned.
+    pub fn command(&self) -> Vec<OsString> {
+        self.command.iter().map(OsString::from).collect()
+    }
+
+    /// Makes the plan again on this machine; refuses when it is another one than was reviewed.
+    pub fn make_again(&self, session: &Session) -> Result<Vec<Found>> {
+        let catalogue = Catalogue::embedded();
+        let command = self.command();
+        let mut all = Vec::new();
+        for reviewed in &self.repairs {
+            let entry = selecting::entry(&catalogue, &reviewed.id)?;
+            let found = examine_all(session, &[entry], (!command.is_empty()).then_some(&command), &reviewed.params)?;
+            let Some(found) = found.into_iter().next() else {
+                return Err(stale(&reviewed.id, "this machine shows nothing of it any more", "本机已无此问题的迹象"));
+            };
+            if found.plan.case != reviewed.case {
+                let (was, is) = (&reviewed.case, &found.plan.case);
+                return Err(stale(
+                    &reviewed.id,
+                    &format!("the cause was `{was}` and is `{is}` now"),
+                    &format!("原因当时为 `{was}`，现在为 `{is}`"),
+                ));
+            }
+            if found.plan.digest() != reviewed.digest {
+                return Err(stale(
+                    &reviewed.id,
+                    "the repair would do something else now: files, folders, environment or command changed since",
+                    "现在的修复与评审时不同：文件、目录、环境或命令已变化",
+                ));
+            }
+            all.push(found);
+        }
+        Ok(all)
+    }
+}
+
+fn stale(id: &str, en: &str, zh: &str) -> anyhow::Error {
+    Refused(Text::new(
+        format!("refusing the reviewed plan for `{id}`: {en}\nhint: make and review a new plan with `fix plan {id} -o FILE`"),
+        format!("拒绝执行 `{id}` 的已评审计划：{zh}\n提示：请用 `fix plan {id} -o FILE` 重新生成并评审"),
+    ))
+    .into()
+}

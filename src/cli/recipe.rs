@@ -1,0 +1,87 @@
+//! `fix recipe new|lint|test|docs`: for authors.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::args::RecipeAction;
+use super::session::Session;
+use super::trial;
+use crate::recipe::catalogue::Catalogue;
+use crate::recipe::docs::{self, Freshness};
+use crate::recipe::{Text, lint, scaffold};
+
+/// Runs an author's command; returns the exit status.
+pub fn run(action: &RecipeAction, session: &Session) -> Result<u8> {
+    match action {
+        RecipeAction::New { id, recipes } => new(session, id, recipes),
+        RecipeAction::Lint { paths } => check(session, paths),
+        RecipeAction::Test { ids, recipes, fixtures } => trial::run(session, ids, recipes, fixtures),
+        RecipeAction::Docs { file, check } => reference(session, file, if *check { Mode::Compare } else { Mode::Write }),
+    }
+}
+
+fn new(session: &Session, id: &str, recipes: &Path) -> Result<u8> {
+    let made = scaffold::scaffold(id, &Catalogue::embedded())?;
+    let base = session.resolve(recipes);
+    anyhow::ensure!(base.as_path().is_dir(), "`{base}` is not a folder\nhint: run this in a checkout of the recipes, or pass `--recipes DIR`");
+    let root = base.parent().unwrap_or_else(|| base.clone());
+    for (name, text) in &made.files {
+        let path = root.resolve(name);
+        if path.as_path().exists() {
+            bail!("`{path}` exists already");
+        }
+        let folder = path.parent().context("a file lies in a folder")?;
+        std::fs::create_dir_all(folder.as_path()).with_context(|| format!("cannot make `{folder}`"))?;
+        std::fs::write(path.as_path(), text).with_context(|| format!("cannot write `{path}`"))?;
+        println!("{path}");
+    }
+    session.say(&Text::new(
+        "fill in what is marked, then: fix recipe lint && fix recipe test",
+        "请填写标记处，然后：fix recipe lint && fix recipe test",
+    ));
+    Ok(0)
+}
+
+fn check(session: &Session, paths: &[std::path::PathBuf]) -> Result<u8> {
+    let mut mistakes = Vec::new();
+    for path in paths {
+        let path = session.resolve(path);
+        mistakes.extend(lint::lint_path(path.as_path(), session.vocabulary())?);
+    }
+    for mistake in &mistakes {
+        println!("{mistake}\nhint: {}", mistake.hint);
+    }
+    if mistakes.is_empty() {
+        session.say(&Text::new("the recipes are sound", "配方检查通过"));
+    }
+    Ok(u8::from(!mistakes.is_empty()))
+}
+
+#[derive(Clone, Copy)]
+enum Mode {
+    Write,
+    Compare,
+}
+
+fn reference(session: &Session, file: &Path, mode: Mode) -> Result<u8> {
+    let text = docs::render(session.vocabulary(), &Catalogue::embedded())
+        .map_err(|errors| anyhow::anyhow!("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
+    let path = session.resolve(file);
+    match mode {
+        Mode::Write => {
+            std::fs::write(path.as_path(), text).with_context(|| format!("cannot write `{path}`"))?;
+            Ok(0)
+        }
+        Mode::Compare => {
+            let stored = std::fs::read_to_string(path.as_path()).with_context(|| format!("cannot read `{path}`"))?;
+            match docs::compare(&stored, &text) {
+                Freshness::Fresh => Ok(0),
+                Freshness::Stale { first_line } => {
+                    println!("{path}:{first_line}: not what the recipes say\nhint: run `fix recipe docs`");
+                    Ok(1)
+                }
+            }
+        }
+    }
+}
