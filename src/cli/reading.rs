@@ -12,7 +12,8 @@ use crate::diagnosis::{Evidence, Finding, Origin, PatternOwner, candidates, exam
 use crate::evidence::Host;
 use crate::evidence::log::{LogScan, Pattern, Scanner, Session as LogSession};
 use crate::os::process::Output;
-use crate::recipe::{Catalogue, Entry, Recipe, Role, Values};
+use crate::recipe::catalogue::Entry;
+use crate::recipe::{Recipe, Role, Values};
 
 /// The signatures of some recipes, ready to scan.
 pub struct Reader<'c> {
@@ -37,18 +38,18 @@ impl<'c> Reader<'c> {
         let mut owners = Vec::new();
         let mut required: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for entry in &entries {
-            for (index, signature) in entry.signatures().iter().enumerate() {
+            for (index, signature) in entry.signatures.iter().enumerate() {
                 if signature.role == Role::Required {
-                    required.entry(entry.id().to_owned()).or_default().push(index);
+                    required.entry(entry.id.to_string()).or_default().push(index);
                 }
-                for alternative in signature.alternatives() {
+                for alternative in signature.any.iter() {
                     patterns.push(Pattern {
                         regex: alternative.regex.to_string(),
                         anchors: alternative.anchors.iter().map(ToString::to_string).collect(),
                         lines: signature.lines,
                     });
                     owners.push(PatternOwner {
-                        recipe: entry.id().to_owned(),
+                        recipe: entry.id.to_string(),
                         signature: index,
                         role: signature.role,
                         lines: signature.lines,
@@ -84,7 +85,7 @@ impl<'c> Reader<'c> {
     }
 
     /// Starts to read a running command.
-    pub fn listen(&self) -> Listener<'_> {
+    pub fn listen(&self) -> Listener {
         Listener {
             stdout: self.scanner.session("stdout"),
             stderr: self.scanner.session("stderr"),
@@ -97,7 +98,7 @@ impl<'c> Reader<'c> {
         let none = Values::new();
         let mut findings = Vec::new();
         for id in candidates(&reading.logs, &self.owners, &self.required) {
-            let entry = self.entries.iter().find(|entry| entry.id() == id).expect("candidates come from the entries");
+            let entry = self.entries.iter().find(|entry| entry.id == id).expect("candidates come from the entries");
             let recipe = recipe_of(entry, session)?;
             let evidence = self.evidence(reading, asking, &none);
             findings.extend(examine(&recipe, &evidence));
@@ -130,7 +131,7 @@ pub struct Asking<'a> {
 pub fn recipe_of(entry: &Entry, session: &Session) -> Result<Recipe> {
     entry.recipe(session.vocabulary()).map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!("the recipe `{}` is broken:\n{}", entry.id(), lines.join("\n"))
+        anyhow::anyhow!("the recipe `{}` is broken:\n{}", entry.id, lines.join("\n"))
     })
 }
 
@@ -153,13 +154,13 @@ pub fn origin_of(session: &Session, reading: &Reading, paths: &[&Path]) -> Origi
 }
 
 /// Scans what a command prints while it runs.
-pub struct Listener<'r> {
-    stdout: LogSession<'r>,
-    stderr: LogSession<'r>,
+pub struct Listener {
+    stdout: LogSession,
+    stderr: LogSession,
     progress: [Progress; 2],
 }
 
-impl Listener<'_> {
+impl Listener {
     /// Ends the scan.
     pub fn finish(self) -> Reading {
         let stage = self.progress.iter().map(Progress::stage).max().unwrap_or_default();
@@ -168,7 +169,7 @@ impl Listener<'_> {
     }
 }
 
-impl Output for Listener<'_> {
+impl Output for Listener {
     fn stdout(&mut self, bytes: &[u8]) {
         self.progress[0].feed(bytes);
         self.stdout.feed(bytes);

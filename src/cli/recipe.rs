@@ -26,7 +26,7 @@ fn new(session: &Session, id: &str, recipes: &Path) -> Result<u8> {
     let base = session.resolve(recipes);
     anyhow::ensure!(base.as_path().is_dir(), "`{base}` is not a folder\nhint: run this in a checkout of the recipes, or pass `--recipes DIR`");
     let root = base.parent().unwrap_or_else(|| base.clone());
-    for (name, text) in &made.files {
+    for (name, text) in std::iter::once(&made.recipe).chain(&made.files) {
         let path = root.resolve(name);
         if path.as_path().exists() {
             bail!("`{path}` exists already");
@@ -35,6 +35,10 @@ fn new(session: &Session, id: &str, recipes: &Path) -> Result<u8> {
         std::fs::create_dir_all(folder.as_path()).with_context(|| format!("cannot make `{folder}`"))?;
         std::fs::write(path.as_path(), text).with_context(|| format!("cannot write `{path}`"))?;
         println!("{path}");
+    }
+    for name in &made.folders {
+        let folder = root.resolve(name);
+        std::fs::create_dir_all(folder.as_path()).with_context(|| format!("cannot make `{folder}`"))?;
     }
     session.say(&Text::new(
         "fill in what is marked, then: fix recipe lint && fix recipe test",

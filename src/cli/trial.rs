@@ -1,0 +1,108 @@
+//! `fix recipe test`: recipes on their fixtures, and every recipe on every log.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::fixture::{Fixture, with_root};
+use super::reading::{Asking, Reader, Reading};
+use super::session::Session;
+use crate::change::AbsPath;
+use crate::diagnosis::{Confidence, Finding, Origin};
+use crate::evidence::LocalHost;
+use crate::os::git::GitKnowledge;
+use crate::recipe::catalogue::Catalogue;
+
+/// Runs recipes on their fixtures; returns 1 when one does not do what its fixture says.
+pub fn run(session: &Session, ids: &[String], recipes: &Path, fixtures: &Path) -> Result<u8> {
+    let catalogue = Catalogue::from_folder(session.resolve(recipes).as_path(), session.vocabulary())?;
+    for id in ids {
+        anyhow::ensure!(catalogue.by_id(id).is_some(), "`{id}` is not a recipe of `{}`", recipes.display());
+    }
+    let reader = Reader::new(catalogue.entries().iter().collect());
+    let mut failed = 0;
+    let mut passed = 0;
+    for fixture in Fixture::all(session.resolve(fixtures).as_path())? {
+        if catalogue.by_id(&fixture.id).is_none() || (!ids.is_empty() && !ids.contains(&fixture.id)) {
+            continue;
+        }
+        let mistakes = try_one(session, &reader, &fixture)
+            .unwrap_or_else(|error| vec![format!("cannot be tried: {error:#}")]);
+        if mistakes.is_empty() {
+            passed += 1;
+        } else {
+            failed += 1;
+            for mistake in mistakes {
+                println!("{}/{}: {mistake}", fixture.id, fixture.name);
+            }
+        }
+    }
+    println!("{passed} passed, {failed} failed");
+    Ok(u8::from(failed > 0))
+}
+
+/// Tries one fixture in a temporary folder; returns what is wrong.
+fn try_one(session: &Session, reader: &Reader<'_>, fixture: &Fixture) -> Result<Vec<String>> {
+    let folder = tempfile::Builder::new().prefix("fix-recipe-").tempdir()?;
+    let root: PathBuf = std::fs::canonicalize(folder.path())?;
+    let log = fixture.unpack(&root)?;
+    let project = AbsPath::new(&root)?;
+    let mut env: BTreeMap<OsString, OsString> = BTreeMap::new();
+    for name in ["PATH", "HOME"] {
+        if let Some(value) = session.env(name) {
+            env.insert(name.into(), value);
+        }
+    }
+    for (name, value) in &fixture.env {
+        let value = with_root(value.as_bytes(), &root);
+        env.insert(name.into(), String::from_utf8(value).context("the folder's name is UTF-8")?.into());
+    }
+    let host = LocalHost::new(project.clone(), env, Box::new(GitKnowledge::discover(&project)));
+    let command: Vec<OsString> = fixture
+        .command
+        .iter()
+        .map(|word| String::from_utf8_lossy(&with_root(word.as_bytes(), &root)).into_owned().into())
+        .collect();
+    let reading: Reading = match &log {
+        Some(log) => reader.read("log.txt", log.as_slice())?,
+        None => Reading::default(),
+    };
+    let origin = if fixture.folder.join("before").is_dir() { Origin::ThisMachine } else { Origin::Elsewhere };
+    let asking = Asking { host: &host, origin, command: (!command.is_empty()).then_some(&command) };
+    let findings = reader.diagnose(&reading, &asking, session)?;
+    Ok(judge(fixture, &findings))
+}
+
+fn judge(fixture: &Fixture, findings: &[Finding]) -> Vec<String> {
+    let mut mistakes = Vec::new();
+    let standing: Vec<&Finding> =
+        findings.iter().filter(|finding| finding.confidence != Confidence::Refuted).collect();
+    let own = findings.iter().find(|finding| finding.recipe.id == fixture.id);
+    match (own, fixture.is_look_alike()) {
+        (None, false) => mistakes.push("the recipe does not fire".to_owned()),
+        (Some(finding), true) if finding.confidence != Confidence::Refuted => {
+            mistakes.push("the recipe fires on a look-alike".to_owned());
+        }
+        (Some(_) | None, _) => {}
+    }
+    if let (Some(expected), Some(finding)) = (&fixture.expect, own) {
+        let case = finding.case().map_or("", |case| case.name.as_str());
+        if case != expected {
+            let answers: Vec<String> = finding
+                .answers
+                .iter()
+                .map(|answer| format!("{} = {} ({})", answer.probe, answer.answer.word, answer.answer.seen.en))
+                .collect();
+            mistakes.push(format!("the case is `{case}`, not `{expected}`\n    {}", answers.join("\n    ")));
+        }
+    }
+    for finding in standing {
+        let id = &finding.recipe.id;
+        if *id != fixture.id && !fixture.also.contains(id) {
+            mistakes.push(format!("`{id}` fires as well"));
+        }
+    }
+    mistakes
+}
