@@ -50,7 +50,7 @@ impl fmt::Display for AnchorError {
             Self::NoAnchor { best } => write!(
                 formatter,
                 "no usable anchor (longest literal: `{best}`): every alternative needs {LEAST_BYTES} literal bytes (better \
-                 {GOOD_BYTES}) without a space, or as many on either side of a space, and more than one common word; \
+                 {GOOD_BYTES}) without a space, or as many on either side of a space, not just a word of every log; \
                  a space that is never a line break may be written `\\ `"
             ),
         }
@@ -391,10 +391,105 @@ fn choice(plain: bool, unbroken: bool, pieces: Vec<&str>) -> Option<Choice> {
     Some(Choice { quality: Quality { long: bytes >= GOOD_BYTES, plain, unbroken, bytes }, pieces })
 }
 
-/// One word of small letters: logs are full of them (`undefined`, `function`, `configuration`).
+/// A single word that logs are full of would be tried too often.
 fn is_common(piece: &str) -> bool {
-    piece.trim_matches(|character: char| character.is_ascii_punctuation()).bytes().all(|byte| byte.is_ascii_lowercase())
+    let word = piece.trim_matches(|character: char| character.is_ascii_punctuation()).to_ascii_lowercase();
+    word.len() < 4 || COMMON_WORDS.contains(&word.as_str())
 }
+
+/// Words of good builds, of at least about [`LEAST_BYTES`] bytes.
+const COMMON_WORDS: &[&str] = &[
+    "argument",
+    "arguments",
+    "building",
+    "candidate",
+    "checking",
+    "collecting",
+    "compiler",
+    "compiling",
+    "configuration",
+    "configure",
+    "configuring",
+    "conversion",
+    "copying",
+    "creating",
+    "declaration",
+    "declared",
+    "defined",
+    "definition",
+    "dependencies",
+    "dependency",
+    "deprecated",
+    "detecting",
+    "directory",
+    "download",
+    "downloading",
+    "exception",
+    "expected",
+    "explicit",
+    "extension",
+    "features",
+    "following",
+    "function",
+    "generated",
+    "generating",
+    "identification",
+    "implementation",
+    "implicit",
+    "included",
+    "including",
+    "information",
+    "initialized",
+    "installed",
+    "installing",
+    "instantiation",
+    "interface",
+    "libraries",
+    "library",
+    "linking",
+    "loading",
+    "metadata",
+    "missing",
+    "multiple",
+    "namespace",
+    "operator",
+    "optional",
+    "override",
+    "package",
+    "packages",
+    "parameter",
+    "parameters",
+    "performing",
+    "preparing",
+    "previous",
+    "previously",
+    "processing",
+    "reference",
+    "referenced",
+    "requested",
+    "required",
+    "requirement",
+    "requirements",
+    "running",
+    "satisfied",
+    "searching",
+    "skipping",
+    "standard",
+    "successful",
+    "successfully",
+    "template",
+    "undefined",
+    "uninstall",
+    "unknown",
+    "unused",
+    "variable",
+    "variables",
+    "version",
+    "virtual",
+    "warning",
+    "warnings",
+    "writing",
+];
 
 /// Whole words, where enough of them are left.
 fn first_bytes(text: &str, most: usize) -> &str {
@@ -428,9 +523,12 @@ mod tests {
         let table: &[(&str, &[&str])] = &[
             (
                 r"The following imported targets are referenced, but are missing: (?P<missing_targets>[\w: -]+)",
-                &["The following imported", "targets are referenced,"],
+                &["following imported targets", "are referenced, but are"],
             ),
-            ("is not a full path and was not found in the PATH", &["not a full path and was", "not found in the PATH"]),
+            (
+                "is not a full path and was not found in the PATH",
+                &["is not a full path and", "was not found in the PATH"],
+            ),
             (
                 r"ld\.lld: error: unable to find library -l(?P<missing_library>[\w.+-]+)",
                 &["ld.lld: error: unable", "to find library -l"],

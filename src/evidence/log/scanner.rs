@@ -23,7 +23,7 @@ const BLOCK: usize = 256 << 10;
 /// Undecoded bytes are held back up to here.
 const RAW: usize = 64 << 10;
 /// A sentence with spaces may be wrapped, with empty lines around a name.
-const WRAPPED_LINES: usize = 5;
+const WRAPPED_LINES: usize = 8;
 /// More lines are for nobody's signature.
 const MOST_LINES: usize = 64;
 /// Hits kept of each pattern: so many first ones, and as many last ones.
@@ -402,3 +402,7 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "scanner_tests.rs"]
+mod tests;
