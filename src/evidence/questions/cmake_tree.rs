@@ -69,11 +69,7 @@ fn cmake_tree(inquiry: &Inquiry<'_>) -> Answer {
     for folder in search_folders(host, python) {
         on_disk.extend(build_tree::search(host, &folder));
     }
-    let mut on_disk = judged(on_disk, NamedBy::Hint, &judge);
-    // A project's own trees decide; an in-source cache beside them only where there is nothing else.
-    if on_disk.iter().any(|(_, outcome)| outcome.is_ok()) {
-        on_disk.retain(|(_, outcome)| outcome.is_ok());
-    }
+    let on_disk = judged(on_disk, NamedBy::Hint, &judge);
     decide(for_this_python(on_disk, python, host), host, &builds)
 }
 
