@@ -1,5 +1,8 @@
 //! Verbs: parameters in, changes out. One file a verb; none writes.
 
+mod append_linker_flags_env;
+mod merge_linker_flags;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -67,7 +70,7 @@ impl Order<'_> {
 }
 
 /// All verbs.
-const VERBS: &[&Verb] = &[];
+const VERBS: &[&Verb] = &[&append_linker_flags_env::VERB, &merge_linker_flags::VERB];
 
 /// Finds a verb by name.
 pub fn find(name: &str) -> Option<&'static Verb> {

@@ -3,6 +3,15 @@
 //! A question reads, never writes, and never runs anything of the project. It answers with one word out of a
 //! closed set and with values; what it cannot find out is [`UNKNOWN`], never a guess.
 
+mod cached_tools;
+mod distribution;
+mod library_folder;
+mod object_kind;
+pub mod setup_cmake_args;
+#[cfg(test)]
+pub(crate) mod testing;
+mod toolchain;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
@@ -78,7 +87,8 @@ impl Inquiry<'_> {
 }
 
 /// All questions, by subject.
-const SUBJECTS: &[&[Question]] = &[];
+const SUBJECTS: &[&[Question]] =
+    &[library_folder::QUESTIONS, setup_cmake_args::QUESTIONS, cached_tools::QUESTIONS, toolchain::QUESTIONS];
 
 /// Finds a question by name.
 pub fn find(name: &str) -> Option<&'static Question> {
