@@ -15,6 +15,8 @@ use crate::os::AbsPath;
 pub trait Host {
     /// Reads at most `limit` bytes of a regular file; a longer file is an error (`FileTooLarge`).
     fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>>;
+    /// Reads the first bytes of a regular file, at most `len`.
+    fn head(&self, path: &Path, len: u64) -> io::Result<Vec<u8>>;
     /// Describes what `path` itself is, without following a link.
     fn inspect(&self, path: &Path) -> io::Result<Metadata>;
     /// Describes what `path` leads to.
@@ -114,15 +116,20 @@ impl From<&std::fs::Metadata> for Metadata {
 
 impl Host for LocalHost {
     fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+        let bytes = self.head(path, limit.saturating_add(1))?;
+        if bytes.len() as u64 > limit {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(bytes)
+    }
+
+    fn head(&self, path: &Path, len: u64) -> io::Result<Vec<u8>> {
         // A pipe or device could block for ever or never end: only regular files are evidence.
         if self.follow(path)?.kind != FileKind::File {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
         let mut bytes = Vec::new();
-        std::fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > limit {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
+        std::fs::File::open(path)?.take(len).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 

@@ -4,6 +4,8 @@ mod environment;
 mod remove_files;
 mod set_aside_tree;
 mod unset_cache_entries;
+mod append_linker_flags_env;
+mod merge_linker_flags;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -103,6 +105,7 @@ const VERBS: &[&Verb] = &[
     &set_aside_tree::SET_ASIDE_TREE,
     &unset_cache_entries::UNSET_CACHE_ENTRIES,
 ];
+const VERBS: &[&Verb] = &[&append_linker_flags_env::VERB, &merge_linker_flags::VERB];
 
 /// Finds a verb by name.
 pub fn find(name: &str) -> Option<&'static Verb> {

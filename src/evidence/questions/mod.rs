@@ -7,6 +7,14 @@ mod cmake_cache;
 mod cmake_llvm;
 mod cmake_products;
 mod cmake_tree;
+mod cached_tools;
+mod distribution;
+mod library_folder;
+mod object_kind;
+pub mod setup_cmake_args;
+#[cfg(test)]
+pub(crate) mod testing;
+mod toolchain;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -85,6 +93,7 @@ impl Inquiry<'_> {
 /// All questions, by subject.
 const SUBJECTS: &[&[Question]] =
     &[cmake_tree::QUESTIONS, cmake_llvm::QUESTIONS, cmake_cache::QUESTIONS, cmake_products::QUESTIONS];
+    &[library_folder::QUESTIONS, setup_cmake_args::QUESTIONS, cached_tools::QUESTIONS, toolchain::QUESTIONS];
 
 /// Finds a question by name.
 pub fn find(name: &str) -> Option<&'static Question> {

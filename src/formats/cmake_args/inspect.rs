@@ -15,7 +15,7 @@ pub struct Inspection {
     pub effective: [Effective; 3],
     /// Lines of repeated arguments of which the last one drops a `-fuse-ld=`.
     pub dropped: Vec<usize>,
-    /// Environment variables that are split like a shell line and join the arguments.
+    /// Environment variables that are split like a shell line and join the arguments behind all linker flags.
     pub variables: Vec<String>,
     /// Values that the script itself gives to environment variables that are not set.
     pub defaults: Vec<(String, String)>,
@@ -41,14 +41,23 @@ pub fn inspect(bytes: &[u8], order: &MergeOrder<'_>) -> Result<Inspection, Merge
         line: None,
         effective: [Effective::Unset, Effective::Unset, Effective::Unset],
         dropped: Vec::new(),
-        variables: parsed.split_variables.clone(),
+        variables: Vec::new(),
         defaults,
     };
+    let mut last_set = 0;
     if let (Choice::One(flow), _) = flow::choose(&parsed, &source, order, &environment) {
         inspection.line = flow.sites.first().map(|first| source.line(first.site.range.start));
         inspection.effective = Kind::ALL.map(|kind| effective(&source, &flow, kind));
         speak_for_all(&mut inspection.effective);
         inspection.dropped = dropped(&source, &flow);
+        let setting = flow.sites.iter().filter(|site| site.sets_any()).map(|site| site.site.range.end);
+        last_set = setting.max().unwrap_or(0);
+    }
+    // What is appended before a list with linker flags is overridden by it.
+    for (at, variable) in &parsed.split_variables {
+        if *at >= last_set && !inspection.variables.contains(variable) {
+            inspection.variables.push(variable.clone());
+        }
     }
     Ok(inspection)
 }

@@ -30,8 +30,8 @@ pub struct Parsed {
     pub stray: Vec<(usize, Reason)>,
     /// Environment variables that the file sets, see [`super::branches::Environment`].
     pub defaults: Vec<(String, Option<String>)>,
-    /// Environment variables whose value is split like a shell line and may join a list.
-    pub split_variables: Vec<String>,
+    /// Environment variables whose value is split like a shell line and may join a list, and where.
+    pub split_variables: Vec<(usize, String)>,
     /// Syntax errors.
     pub errors: usize,
 }
@@ -383,9 +383,7 @@ impl Reader<'_> {
                 names => names,
             };
             for variable in read {
-                if !self.parsed.split_variables.contains(&variable) {
-                    self.parsed.split_variables.push(variable);
-                }
+                self.parsed.split_variables.push((node.start_byte(), variable));
             }
         }
     }

@@ -165,5 +165,8 @@ fn inspection_says_what_cmake_gets() {
     let append = read("10-append-variable");
     assert_eq!(append.variables, vec!["TRITON_APPEND_CMAKE_ARGS"]);
     assert_eq!(append.dropped, Vec::<usize>::new());
+    let early = "def build_extension(self):\n    cmake_args = shlex.split(os.getenv('TRITON_APPEND_CMAKE_ARGS'))\n    cmake_args += ['-DCMAKE_EXE_LINKER_FLAGS=-s']\n";
+    let early = inspect(early.as_bytes(), &order(&with_lld)).unwrap();
+    assert_eq!(early.variables, Vec::<String>::new(), "the list overrides what the variable says");
     assert_eq!(read("04-f-string").effective[0], Effective::Unknown);
 }
