@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
-use signal_hook::consts::{SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU};
+use signal_hook::consts::{SIGCONT, SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::family::{Family, has_controlling_terminal, somebody_would_continue_us};
@@ -26,6 +26,8 @@ use crate::os::signals::{Group, Interrupts, Owner, Running};
 const GRACE: Duration = Duration::from_secs(2);
 /// How long we wait for the last words of a program that was stopped, before we stop as well.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long a signal from the terminal may take to reach us after it has reached the command.
+const NEWS: Duration = Duration::from_millis(30);
 
 /// Runs the user's command as if we were not there, and shows `output` what it prints.
 ///
@@ -84,8 +86,16 @@ pub(super) fn supervise(
             let lost = carrier.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             output_lost = output_lost.or(lost);
         }
-        let interrupted = interrupts.forget(pid).and_then(|running| running.interrupted);
-        Ok(Ended { status: status?, timed_out, interrupted, output_lost })
+        let status = status?;
+        let interrupted = match status {
+            // Who else would: and the command may have heard of it, and be gone, before us.
+            Status::Signalled(signal @ (SIGINT | SIGQUIT)) => Some(signal),
+            Status::Exited(0) => None,
+            Status::Exited(_) | Status::Signalled(_) if group == Group::Own => None,
+            Status::Exited(_) | Status::Signalled(_) => late_interrupt(pid, &interrupts),
+        };
+        let noticed = interrupts.forget(pid).and_then(|running| running.interrupted);
+        Ok(Ended { status, timed_out, interrupted: noticed.or(interrupted), output_lost })
     })
 }
 
@@ -239,11 +249,32 @@ fn stop_as_well(pid: Pid, idle: &[AtomicBool], interrupts: &Interrupts) {
     let Some(SIGTSTP | SIGTTIN | SIGTTOU) = take_stop(pid) else { return };
     // Sent to this thread, so that nothing below happens before somebody continues us.
     let _ = emulate_default_handler(SIGTSTP);
+    // A shell continues the whole group, and the command may even be stopped again by now. Whoever continued us alone
+    // meant the command.
+    let news = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let still_stopped = matches!(waitid(WaitId::Pid(pid), news), Ok(None));
     interrupts.with(pid, |running| {
         running.copy_window_size();
-        // Whoever continued us alone meant the command.
-        running.send(SIGCONT);
+        if still_stopped {
+            running.send(SIGCONT);
+        }
     });
+}
+
+/// Waits a little for the news that the user has interrupted the command.
+///
+/// The terminal tells the command and us at the same time, so a command that fails because of Ctrl-C may be gone before
+/// we know why. Taken for a failure of its own, it would be repaired against the user's will.
+fn late_interrupt(pid: Pid, interrupts: &Interrupts) -> Option<i32> {
+    let step = Duration::from_millis(5);
+    for _ in 0..NEWS.as_millis() / step.as_millis() {
+        let interrupted = interrupts.with(pid, |running| running.interrupted).flatten();
+        if interrupted.is_some() {
+            return interrupted;
+        }
+        thread::sleep(step);
+    }
+    None
 }
 
 /// Ends a program whose time is up.
