@@ -1,11 +1,11 @@
 //! Verbs: parameters in, changes out. One file a verb; none writes.
 
+mod append_linker_flags_env;
 mod environment;
+mod merge_linker_flags;
 mod remove_files;
 mod set_aside_tree;
 mod unset_cache_entries;
-mod append_linker_flags_env;
-mod merge_linker_flags;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -98,14 +98,15 @@ impl Order<'_> {
 
 /// All verbs.
 const VERBS: &[&Verb] = &[
+    &append_linker_flags_env::VERB,
     &environment::PREPEND_PATH,
     &environment::SET_ENV,
     &environment::UNSET_ENV,
+    &merge_linker_flags::VERB,
     &remove_files::REMOVE_FILES,
     &set_aside_tree::SET_ASIDE_TREE,
     &unset_cache_entries::UNSET_CACHE_ENTRIES,
 ];
-const VERBS: &[&Verb] = &[&append_linker_flags_env::VERB, &merge_linker_flags::VERB];
 
 /// Finds a verb by name.
 pub fn find(name: &str) -> Option<&'static Verb> {

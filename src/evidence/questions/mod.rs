@@ -3,11 +3,11 @@
 //! A question reads, never writes, and never runs anything of the project. It answers with one word out of a
 //! closed set and with values; what it cannot find out is [`UNKNOWN`], never a guess.
 
+mod cached_tools;
 mod cmake_cache;
 mod cmake_llvm;
 mod cmake_products;
 mod cmake_tree;
-mod cached_tools;
 mod distribution;
 mod library_folder;
 mod object_kind;
@@ -91,9 +91,16 @@ impl Inquiry<'_> {
 }
 
 /// All questions, by subject.
-const SUBJECTS: &[&[Question]] =
-    &[cmake_tree::QUESTIONS, cmake_llvm::QUESTIONS, cmake_cache::QUESTIONS, cmake_products::QUESTIONS];
-    &[library_folder::QUESTIONS, setup_cmake_args::QUESTIONS, cached_tools::QUESTIONS, toolchain::QUESTIONS];
+const SUBJECTS: &[&[Question]] = &[
+    cached_tools::QUESTIONS,
+    cmake_cache::QUESTIONS,
+    cmake_llvm::QUESTIONS,
+    cmake_products::QUESTIONS,
+    cmake_tree::QUESTIONS,
+    library_folder::QUESTIONS,
+    setup_cmake_args::QUESTIONS,
+    toolchain::QUESTIONS,
+];
 
 /// Finds a question by name.
 pub fn find(name: &str) -> Option<&'static Question> {
