@@ -585,4 +585,29 @@ mod tests {
             }
         }
     }
+
+    /// Whatever a signature matches holds an anchor.
+    #[test]
+    fn each_match_holds_an_anchor() {
+        use proptest::strategy::{Strategy, ValueTree};
+        use proptest::test_runner::TestRunner;
+
+        let mut runner = TestRunner::deterministic();
+        for regex in [
+            r"The following imported targets are referenced, but are missing: ([a-zA-Z]{1,9})",
+            r"/bin/sh: (1: |line 1: )?([a-z/]{1,12}): not found",
+            r"(No such file or directory|cannot open output file): '?(bishengir-opt|ld\.lld)'?",
+            r"[Nn]o CMAKE_(C|CXX|ASM(_NASM)?)_COMPILER could( not)? be found( in the PATH)?",
+            r"(a?b?c?d?e?_long_enough_|other.{0,3}_long_enough_too)x{2,3}",
+            r"(first_word_here [a-c]){1,3} second_word_here",
+            r"错误：(找不到|没有)文件 [a-z]{2}(编译器不可用)?",
+        ] {
+            let found = anchors(regex).unwrap();
+            let texts = proptest::string::string_regex(regex).unwrap();
+            for _ in 0..200 {
+                let text = texts.new_tree(&mut runner).unwrap().current().to_lowercase();
+                assert!(found.iter().any(|anchor| text.contains(&anchor.to_lowercase())), "{regex} {text} {found:?}");
+            }
+        }
+    }
 }

@@ -196,22 +196,24 @@ proptest! {
     }
 }
 
-/// Messages far apart and next to each block's border.
+/// Messages across each block's border; both anchors of a message stand whole, on different lines.
 #[test]
 fn block_borders_and_line_numbers() {
-    let message = "CMake Error at CMakeLists.txt:2:\n  The CMAKE_CXX_COMPILER:\n\n    clang++\n\n  is not a full path and was not\n  found in the PATH.\n";
-    for shift in (0..message.len() + 40).step_by(7) {
+    let message = "CMake Error at CMakeLists.txt:2:\n  The CMAKE_CXX_COMPILER:\n\n    clang++\n\n  \
+                   is not a full path and\n  was not found in the PATH.\n";
+    let filler = format!("-- {}\n", "Detecting CXX compiler ABI info - done ".repeat(8));
+    for shift in (0..message.len() + 40).step_by(15) {
         let mut log = format!("{}\n", "y".repeat(shift));
-        while log.len() < BLOCK - 2 * message.len() {
-            log += "-- Detecting CXX compiler ABI info - done, and so on and so forth\n";
+        while log.len() < BLOCK - 2 * message.len() - filler.len() {
+            log += &filler;
         }
-        log += &message.repeat(3);
-        log += &"-- more\n".repeat(BLOCK / 8);
+        log += &message.repeat(4);
+        log += &filler.repeat(BLOCK / filler.len());
         log += message;
         let scan = fed(log.as_bytes(), &[4096]);
         assert_eq!(seen(&scan), expected(&log), "{shift}");
-        assert_eq!(scan.totals, BTreeMap::from([(1, 4), (5, 4)]));
-        assert_eq!(capture(&scan, "missing_tool"), ["clang++"; 4]);
+        assert_eq!(scan.totals, BTreeMap::from([(1, 5), (5, 5)]));
+        assert_eq!(capture(&scan, "missing_tool"), ["clang++"; 5]);
     }
 }
 
