@@ -2,6 +2,12 @@
 //!
 //! They decide nothing about repairs and never print.
 
+pub mod fault;
+pub mod files;
+pub mod machine;
+pub mod name;
 pub mod path;
+pub mod trees;
 
+pub use name::Name;
 pub use path::{AbsPath, PathError};
