@@ -8,5 +8,11 @@ pub mod process;
 pub mod pty;
 pub mod signals;
 pub mod terminal;
+pub mod fault;
+pub mod files;
+pub mod machine;
+pub mod name;
+pub mod trees;
 
+pub use name::Name;
 pub use path::{AbsPath, PathError};

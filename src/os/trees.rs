@@ -1,0 +1,343 @@
+//! Whole trees: walk, copy with everything kept, remove. Built on [`Folder`]; links are never followed.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use super::AbsPath;
+use super::files::{FileError, Folder, Gone, Kind, Status};
+
+/// Levels that a tree may have: each open level holds a descriptor, and a hostile tree may have any number.
+const MAX_DEPTH: usize = 400;
+
+/// Told of every file with its size; an error stops the work.
+pub type Progress<'a> = &'a mut dyn FnMut(u64) -> io::Result<()>;
+
+/// An entry by its opened parent.
+#[derive(Debug)]
+pub struct Place {
+    pub folder: Folder,
+    pub name: OsString,
+}
+
+/// Where a path leads.
+#[derive(Debug)]
+pub enum Found {
+    /// Its parent exists.
+    Here(Place),
+    /// Its parent is missing: `folder` is the deepest one that exists, `missing` the names between.
+    NoParent { folder: Folder, missing: Vec<OsString>, name: OsString },
+}
+
+impl Place {
+    /// Finds the parent of `path` from `anchor`, an existing folder above it, without following a link below it.
+    pub fn find(anchor: &AbsPath, path: &AbsPath) -> Result<Found, FileError> {
+        let outside = || FileError {
+            action: "open",
+            path: path.clone(),
+            source: io::Error::other(format!("it does not lie below `{anchor}`")),
+        };
+        let below = path.as_path().strip_prefix(anchor.as_path()).map_err(|_| outside())?;
+        let mut names: Vec<OsString> = below.iter().map(OsStr::to_owned).collect();
+        let name = names.pop().ok_or_else(outside)?;
+        let mut folder = Folder::open(anchor)?;
+        for (at, parent) in names.iter().enumerate() {
+            folder = match folder.open_child(parent) {
+                Ok(child) => child,
+                Err(error) if error.errno() == Some(Errno::NOENT) => {
+                    return Ok(Found::NoParent { folder, missing: names[at..].to_vec(), name });
+                }
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(Found::Here(Place { folder, name }))
+    }
+
+    /// As [`Place::find`], creating missing parents.
+    pub fn make(anchor: &AbsPath, path: &AbsPath, mode: u32) -> Result<Place, FileError> {
+        match Place::find(anchor, path)? {
+            Found::Here(place) => Ok(place),
+            Found::NoParent { mut folder, missing, name } => {
+                for parent in missing {
+                    let child = folder.create_or_open(&parent, mode)?;
+                    folder.sync()?;
+                    folder = child;
+                }
+                Ok(Place { folder, name })
+            }
+        }
+    }
+
+    pub fn path(&self) -> AbsPath {
+        self.folder.join(&self.name)
+    }
+
+    pub fn status(&self) -> Result<Option<Status>, FileError> {
+        self.folder.status(&self.name)
+    }
+}
+
+/// Visits every entry below `folder`, parents first, in order.
+pub fn walk<E: From<FileError>>(
+    folder: &Folder,
+    visit: &mut dyn FnMut(&Folder, &OsStr, &Path, &Status) -> Result<Descend, E>,
+) -> Result<(), E> {
+    walk_at(folder, Path::new(""), 0, visit)
+}
+
+/// What a visitor wants of a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Descend {
+    Into,
+    Skip,
+}
+
+fn walk_at<E: From<FileError>>(
+    folder: &Folder,
+    below: &Path,
+    depth: usize,
+    visit: &mut dyn FnMut(&Folder, &OsStr, &Path, &Status) -> Result<Descend, E>,
+) -> Result<(), E> {
+    check_depth(folder, depth)?;
+    for name in folder.names()? {
+        // It may have gone since it was listed.
+        let Some(status) = folder.status(&name)? else { continue };
+        let relative = below.join(&name);
+        let descend = visit(folder, &name, &relative, &status)?;
+        if status.kind == Kind::Folder && descend == Descend::Into {
+            walk_at(&folder.open_child(&name)?, &relative, depth + 1, visit)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_depth(folder: &Folder, depth: usize) -> Result<(), FileError> {
+    if depth < MAX_DEPTH {
+        return Ok(());
+    }
+    let source = io::Error::other(format!("folders are nested more than {MAX_DEPTH} deep"));
+    Err(FileError { action: "enter", path: folder.path().clone(), source })
+}
+
+/// Removes an entry and all below it; an absent one is fine.
+pub fn remove(folder: &Folder, name: &OsStr) -> Result<(), FileError> {
+    remove_at(folder, name, 0)
+}
+
+fn remove_at(folder: &Folder, name: &OsStr, depth: usize) -> Result<(), FileError> {
+    let Some(status) = folder.status(name)? else { return Ok(()) };
+    if status.kind != Kind::Folder {
+        return folder.remove_file(name);
+    }
+    check_depth(folder, depth)?;
+    if status.mode & 0o700 != 0o700 {
+        folder.set_mode(name, status.mode | 0o700)?;
+    }
+    let inner = folder.open_child(name)?;
+    for child in inner.names()? {
+        remove_at(&inner, &child, depth + 1)?;
+    }
+    match folder.remove_folder_if_empty(name)? {
+        Gone::Yes => Ok(()),
+        Gone::No => Err(folder.error("remove the folder", name, io::Error::from(Errno::NOTEMPTY))),
+    }
+}
+
+/// Copies an entry and all below it: bytes, modes, owners, times, attributes, links between the copied files.
+///
+/// Goes on where an interrupted copy stopped: what is complete there already is left alone.
+pub fn copy(from: &Folder, name: &OsStr, to: &Folder, to_name: &OsStr, progress: Progress) -> Result<(), FileError> {
+    let mut copy = Copy { seen: BTreeMap::new(), top: to, progress };
+    copy.entry(from, name, to, to_name, &PathBuf::from(to_name), 0)
+}
+
+struct Copy<'a> {
+    /// Where the first name of a file with several names was copied to.
+    seen: BTreeMap<(u64, u64), PathBuf>,
+    top: &'a Folder,
+    progress: Progress<'a>,
+}
+
+impl Copy<'_> {
+    fn entry(
+        &mut self,
+        from: &Folder,
+        name: &OsStr,
+        to: &Folder,
+        to_name: &OsStr,
+        below: &Path,
+        depth: usize,
+    ) -> Result<(), FileError> {
+        let missing = || from.error("copy", name, io::Error::from(Errno::NOENT));
+        let status = from.status(name)?.ok_or_else(missing)?;
+        let there = to.status(to_name)?;
+        if status.kind == Kind::Folder {
+            check_depth(from, depth)?;
+            return self.folder(&status, from, name, to, to_name, below, depth);
+        }
+        if let Some(there) = there {
+            if is_complete(&status, &there, || Ok(from.link_target(name)? == to.link_target(to_name)?))? {
+                return Ok(());
+            }
+            to.remove_file(to_name)?;
+        }
+        (self.progress)(status.len).map_err(|source| from.error("copy", name, source))?;
+        if status.kind == Kind::File && status.names > 1 {
+            if let Some(first) = self.seen.get(&(status.device, status.inode)) {
+                let (folder, first_name) = open_below(self.top, first)?;
+                return folder.as_ref().unwrap_or(self.top).link(&first_name, to, to_name);
+            }
+            self.seen.insert((status.device, status.inode), below.to_owned());
+        }
+        match status.kind {
+            Kind::File => {
+                let mut file = to.create_file(to_name, 0o600)?;
+                copy_bytes(from, name, &mut file).map_err(|source| to.error("write", to_name, source))?;
+            }
+            Kind::Link => to.create_link(&from.link_target(name)?, to_name)?,
+            Kind::Pipe | Kind::Socket | Kind::Device => to.create_special(to_name, status.kind, 0o600)?,
+            Kind::Folder => unreachable!("folders were handled above"),
+        }
+        dress(from, name, to, to_name, &status)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "both ends of one level and where it lies")]
+    fn folder(
+        &mut self,
+        status: &Status,
+        from: &Folder,
+        name: &OsStr,
+        to: &Folder,
+        to_name: &OsStr,
+        below: &Path,
+        depth: usize,
+    ) -> Result<(), FileError> {
+        let inner_to = match to.create_folder(to_name, 0o700) {
+            Err(error) if error.errno() == Some(Errno::EXIST) => {
+                to.set_mode(to_name, 0o700)?;
+                to.open_child(to_name)?
+            }
+            made => made?,
+        };
+        let inner = from.open_child(name)?;
+        for child in inner.names()? {
+            self.entry(&inner, &child, &inner_to, &child, &below.join(&child), depth + 1)?;
+        }
+        dress(from, name, to, to_name, status)
+    }
+}
+
+/// The time is set last, so that equal times mean that all before it was done.
+fn is_complete(
+    source: &Status,
+    there: &Status,
+    same_link: impl FnOnce() -> Result<bool, FileError>,
+) -> Result<bool, FileError> {
+    if source.kind != there.kind || source.modified != there.modified {
+        return Ok(false);
+    }
+    match source.kind {
+        Kind::File => Ok(source.len == there.len && source.mode == there.mode),
+        Kind::Link => same_link(),
+        Kind::Folder | Kind::Pipe | Kind::Socket | Kind::Device => Ok(true),
+    }
+}
+
+fn open_below(top: &Folder, path: &Path) -> Result<(Option<Folder>, OsString), FileError> {
+    let mut names: Vec<&OsStr> = path.iter().collect();
+    let name = names.pop().unwrap_or_default().to_owned();
+    let mut folder: Option<Folder> = None;
+    for parent in names {
+        folder = Some(folder.as_ref().unwrap_or(top).open_child(parent)?);
+    }
+    Ok((folder, name))
+}
+
+/// Copies the bytes of a regular file to an open one.
+pub fn copy_bytes(from: &Folder, name: &OsStr, to: &mut std::fs::File) -> io::Result<()> {
+    let mut source = from.open_file(name).map_err(|error| error.source)?;
+    let mut block = vec![0; 256 << 10];
+    loop {
+        let got = source.read(&mut block)?;
+        if got == 0 {
+            return Ok(());
+        }
+        super::fault::step()?;
+        to.write_all(&block[..got])?;
+    }
+}
+
+/// Gives a copy the owner, attributes, mode and times of its source; the times last.
+fn dress(from: &Folder, name: &OsStr, to: &Folder, to_name: &OsStr, status: &Status) -> Result<(), FileError> {
+    let there = to.status(to_name)?.ok_or_else(|| to.error("inspect", to_name, io::Error::from(Errno::NOENT)))?;
+    if (there.user, there.group) != (status.user, status.group) {
+        to.set_owner(to_name, status.user, status.group)?;
+    }
+    if matches!(status.kind, Kind::File | Kind::Folder) {
+        for (key, value) in from.attributes(name) {
+            to.set_attribute(to_name, &key, &value)?;
+        }
+    }
+    if status.kind != Kind::Link {
+        to.set_mode(to_name, status.mode)?;
+    }
+    to.set_times(to_name, status.accessed, status.modified)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    fn abs(path: &Path) -> AbsPath {
+        AbsPath::new(path).unwrap()
+    }
+
+    fn tree(at: &Path) {
+        std::fs::create_dir_all(at.join("t/sub")).unwrap();
+        std::fs::write(at.join("t/sub/f"), "one").unwrap();
+        std::fs::hard_link(at.join("t/sub/f"), at.join("t/g")).unwrap();
+        std::fs::set_permissions(at.join("t/g"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        symlink("nowhere", at.join("t/dangling")).unwrap();
+        std::fs::set_permissions(at.join("t/sub"), std::fs::Permissions::from_mode(0o555)).unwrap();
+    }
+
+    #[test]
+    fn a_copy_keeps_modes_times_and_links() {
+        let dir = tempfile::tempdir().unwrap();
+        tree(dir.path());
+        let top = Folder::open(&abs(dir.path())).unwrap();
+        let t = OsStr::new("t");
+        for _ in 0..2 {
+            copy(&top, t, &top, OsStr::new("copy"), &mut |_| Ok(())).unwrap();
+        }
+        let meta = |path: &str| std::fs::symlink_metadata(dir.path().join(path)).unwrap();
+        for path in ["", "/g", "/sub", "/sub/f", "/dangling"] {
+            let (a, b) = (meta(&format!("t{path}")), meta(&format!("copy{path}")));
+            assert_eq!((a.mode(), a.mtime(), a.mtime_nsec()), (b.mode(), b.mtime(), b.mtime_nsec()), "{path}");
+        }
+        assert_eq!(meta("copy/g").ino(), meta("copy/sub/f").ino());
+        assert_ne!(meta("copy/g").ino(), meta("t/g").ino());
+        remove(&top, t).unwrap();
+        remove(&top, OsStr::new("copy")).unwrap();
+        assert_eq!(top.names().unwrap(), Vec::<OsString>::new());
+    }
+
+    #[test]
+    fn a_linked_parent_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("root/real")).unwrap();
+        symlink("real", dir.path().join("root/link")).unwrap();
+        let root = abs(&dir.path().join("root"));
+        let error = Place::find(&root, &root.resolve("link/f")).unwrap_err();
+        assert!(error.to_string().contains("links are not followed"), "{error}");
+        assert!(matches!(Place::find(&root, &root.resolve("real/f")).unwrap(), Found::Here(_)));
+        assert!(matches!(Place::find(&root, &root.resolve("a/b/f")).unwrap(), Found::NoParent { missing, .. } if missing == ["a", "b"]));
+        assert!(Place::find(&root, &root.resolve("../f")).is_err());
+        assert!(Place::find(&root, &root).is_err());
+    }
+}

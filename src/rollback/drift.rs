@@ -1,0 +1,80 @@
+//! What changed since a repair, compared with what it left.
+
+use super::RollbackError;
+use crate::change::AbsPath;
+use crate::os::trees::Place;
+use crate::transaction::{
+    Act, Drift, GroupDir, Past, Saved, Seen, SeenAt, TransactionError, changed_in_place, present_version,
+};
+
+/// The transactions of a group that are still in effect, oldest first.
+pub(super) fn standing(group: &GroupDir) -> Result<Vec<Past>, TransactionError> {
+    let mut pasts = Vec::new();
+    for journal in group.journals() {
+        pasts.extend(Past::read(group, &journal)?.filter(|past| !past.closed));
+    }
+    Ok(pasts)
+}
+
+/// Lists the paths that are not as the group left them.
+///
+/// The last commit has looked at all that the group touched: the user's command ran once more before it.
+pub(super) fn since(group: &GroupDir, pasts: &[Past]) -> Result<Vec<SeenAt>, TransactionError> {
+    let _ = group;
+    let Some(committed) = pasts.iter().rev().find_map(|past| past.committed.as_ref()) else { return Ok(Vec::new()) };
+    let mut drifted = Vec::new();
+    for seen in &committed.seen {
+        let now = match Place::find(&seen.anchor, &seen.path) {
+            Ok(found) => Seen::find(&found)?,
+            // A parent has become a link or a file.
+            Err(_) => Seen::Other,
+        };
+        if now != seen.seen {
+            drifted.push(seen.clone());
+        }
+    }
+    Ok(drifted)
+}
+
+/// Adds what stands there now, for a diff.
+pub(super) fn shown(group: &GroupDir, drifted: Vec<SeenAt>) -> Vec<Drift> {
+    drifted
+        .into_iter()
+        .map(|seen| Drift {
+            expected: seen.seen.version(group),
+            present: match Place::find(&seen.anchor, &seen.path) {
+                Ok(found) => present_version(group, &found, &seen.seen),
+                Err(error) => crate::transaction::Version::Unreadable(error.to_string()),
+            },
+            path: seen.path,
+        })
+        .collect()
+}
+
+/// Refuses when something that was set aside is no longer where it was put.
+pub(super) fn refuse_gone(pasts: &[Past]) -> Result<(), RollbackError> {
+    for past in pasts {
+        for (at, (change, act)) in past.intents.iter().enumerate() {
+            let is_last = !past.intents[at + 1..].iter().any(|(later, _)| later == change);
+            let Act::SetAside(attempt) = act else { continue };
+            if is_last && !past.undone.contains(change) && !attempt.is_restorable()? {
+                return Err(RollbackError::Gone { path: attempt.path.clone(), trash: attempt.trash.clone() });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lists the files whose former content was kept as a link only and changed in place since.
+pub(super) fn lost(group: &GroupDir, pasts: &[Past]) -> Result<Vec<AbsPath>, TransactionError> {
+    let mut lost = Vec::new();
+    for (_, act) in pasts.iter().flat_map(|past| &past.intents) {
+        let Act::Run { saves, .. } = act else { continue };
+        for save in saves {
+            let Saved::Tree(tree) = &save.before else { continue };
+            let changed = changed_in_place(group, tree, &save.path)?;
+            lost.extend(changed.into_iter().map(|below| save.path.resolve(below)));
+        }
+    }
+    Ok(lost)
+}

@@ -1,0 +1,241 @@
+//! What was done, and forgetting it: the list of groups, and the limits to what is kept.
+
+use std::time::Duration;
+
+use super::TransactionError;
+use super::journal::{GroupRecord, Summary};
+use super::past::Past;
+use super::state::{GroupDir, StateDir};
+use super::{Title, undo};
+use crate::change::AbsPath;
+use crate::os::machine;
+use crate::os::trees;
+
+/// One invocation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupSummary {
+    pub id: String,
+    /// The project.
+    pub root: AbsPath,
+    /// Redacted.
+    pub command: Vec<String>,
+    /// Since 1970.
+    pub at: Duration,
+    pub state: GroupState,
+    pub transactions: Vec<TransactionSummary>,
+    /// What is kept for it.
+    pub bytes: u64,
+}
+
+/// Whether a group can be taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupState {
+    /// Something of it stays.
+    Applied,
+    /// All of it was undone at once.
+    Undone,
+    RolledBack,
+    /// A rollback was begun and not finished.
+    RollingBack,
+    /// A repair was cut off, or is at work.
+    Unfinished,
+    /// Its journal cannot be read: a newer version's, or damaged. The text says it.
+    Unreadable(String),
+}
+
+/// One repair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransactionSummary {
+    pub id: String,
+    pub recipe: String,
+    pub slug: String,
+    pub case: String,
+    pub title: Title,
+    pub digest: String,
+    pub changes: Vec<Summary>,
+    pub state: TransactionState,
+}
+
+/// What became of a repair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransactionState {
+    Committed { at: Duration },
+    Undone { why: String },
+    Unfinished,
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub groups: usize,
+    pub age: Duration,
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { groups: 10, age: Duration::from_secs(14 * 24 * 3600), bytes: 10 << 30 }
+    }
+}
+
+/// What was forgotten.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pruned {
+    pub groups: Vec<String>,
+    pub bytes: u64,
+}
+
+/// Lists all groups, oldest first. Nothing is written.
+pub fn history(state: &StateDir) -> Result<Vec<GroupSummary>, TransactionError> {
+    Ok(state.groups()?.iter().filter_map(|group| summarise(state, group)).collect())
+}
+
+/// The project of a group.
+pub(crate) fn root_of(group: &GroupDir) -> Result<AbsPath, TransactionError> {
+    match group.records()?.into_iter().next() {
+        Some(GroupRecord::Created { root, .. }) => Ok(root),
+        Some(_) | None => Err(TransactionError::Refused(format!("the group `{}` never began", group.id))),
+    }
+}
+
+fn summarise(state: &StateDir, group: &GroupDir) -> Option<GroupSummary> {
+    let unreadable = |error: TransactionError| GroupSummary {
+        id: group.id.clone(),
+        root: state.path().clone(),
+        command: Vec::new(),
+        at: Duration::ZERO,
+        state: GroupState::Unreadable(error.to_string()),
+        transactions: Vec::new(),
+        bytes: 0,
+    };
+    let records = match group.records() {
+        Ok(records) => records,
+        Err(error) => return Some(unreadable(error)),
+    };
+    let Some(GroupRecord::Created { root, command, at, .. }) = records.first().cloned() else { return None };
+    let pasts: Result<Vec<Past>, _> =
+        group.journals().iter().filter_map(|journal| Past::read(group, journal).transpose()).collect();
+    let pasts = match pasts {
+        Ok(pasts) => pasts,
+        Err(error) => return Some(GroupSummary { root, command, at: Duration::from_nanos(at), ..unreadable(error) }),
+    };
+    if records.iter().any(|record| matches!(record, GroupRecord::Pruned { .. })) {
+        return None;
+    }
+    Some(GroupSummary {
+        id: group.id.clone(),
+        root,
+        command,
+        at: Duration::from_nanos(at),
+        state: group_state(&records, &pasts),
+        bytes: kept_bytes(group, &pasts),
+        transactions: pasts.into_iter().map(transaction).collect(),
+    })
+}
+
+fn group_state(records: &[GroupRecord], pasts: &[Past]) -> GroupState {
+    match records.last() {
+        Some(GroupRecord::RolledBack { .. }) => return GroupState::RolledBack,
+        Some(GroupRecord::RollingBack { .. }) => return GroupState::RollingBack,
+        Some(GroupRecord::Created { .. } | GroupRecord::Pruned { .. }) | None => {}
+    }
+    if pasts.iter().any(Past::is_unfinished) {
+        GroupState::Unfinished
+    } else if pasts.iter().any(|past| !past.closed) {
+        GroupState::Applied
+    } else {
+        GroupState::Undone
+    }
+}
+
+fn transaction(past: Past) -> TransactionSummary {
+    let state = match (&past.committed, past.undoing) {
+        (Some(committed), _) => TransactionState::Committed { at: Duration::from_nanos(committed.at) },
+        (None, Some(why)) if past.closed => TransactionState::Undone { why },
+        (None, _) => TransactionState::Unfinished,
+    };
+    let begin = past.begin;
+    TransactionSummary {
+        id: begin.transaction,
+        recipe: begin.recipe,
+        slug: begin.slug,
+        case: begin.case,
+        title: begin.title,
+        digest: begin.digest,
+        changes: begin.changes,
+        state,
+    }
+}
+
+/// What a group holds: what was set aside as the plan counted it, copies as they are. Links cost nothing.
+fn kept_bytes(group: &GroupDir, pasts: &[Past]) -> u64 {
+    let trees: u64 = pasts
+        .iter()
+        .filter(|past| !past.closed)
+        .flat_map(|past| &past.begin.changes)
+        .map(|change| match change {
+            Summary::SetAside { bytes, .. } => *bytes,
+            Summary::Create(_) | Summary::Modify(_) | Summary::Delete(_) | Summary::Run { .. } | Summary::Save(_) => 0,
+        })
+        .sum();
+    let blobs = group.folder().and_then(|folder| folder.open_child("blobs".as_ref()));
+    let blobs: u64 = blobs
+        .and_then(|blobs| {
+            let names = blobs.names()?;
+            Ok(names.iter().filter_map(|name| blobs.status(name).ok().flatten()).map(|status| status.len).sum())
+        })
+        .unwrap_or_default();
+    trees + blobs
+}
+
+/// Forgets the oldest groups until the limits hold. What was cut off is never forgotten.
+pub fn prune(state: &StateDir, limits: &Limits) -> Result<Pruned, TransactionError> {
+    let mut pruned = Pruned::default();
+    let now = machine::now();
+    let (mut kept, mut bytes) = (0, 0);
+    for group in state.groups()?.iter().rev() {
+        let Some(summary) = summarise(state, group) else {
+            // Cut off before it began, or while it was being forgotten.
+            if !is_young(group, now) {
+                forget(state, group)?;
+            }
+            continue;
+        };
+        match summary.state {
+            GroupState::Unfinished | GroupState::RollingBack | GroupState::Unreadable(_) => continue,
+            GroupState::Applied | GroupState::Undone | GroupState::RolledBack => {}
+        }
+        kept += 1;
+        bytes += summary.bytes;
+        if kept > limits.groups || bytes > limits.bytes || now.saturating_sub(summary.at) > limits.age {
+            kept -= 1;
+            bytes -= summary.bytes;
+            forget(state, group)?;
+            pruned.groups.push(group.id.clone());
+            pruned.bytes += summary.bytes;
+        }
+    }
+    pruned.groups.sort();
+    Ok(pruned)
+}
+
+/// A group without records may be about to begin.
+fn is_young(group: &GroupDir, now: Duration) -> bool {
+    let status = group.folder().and_then(|folder| folder.own_status());
+    status.is_ok_and(|status| now.as_secs().saturating_sub(status.modified.0 as u64) < 3600)
+        && !group.records().is_ok_and(|records| !records.is_empty())
+}
+
+fn forget(state: &StateDir, group: &GroupDir) -> Result<(), TransactionError> {
+    let groups = crate::os::files::Folder::open(&state.path().resolve("groups"))?;
+    let records = group.records().unwrap_or_default();
+    if !records.is_empty() && !matches!(records.last(), Some(GroupRecord::Pruned { .. })) {
+        group.append(&GroupRecord::Pruned { at: machine::now().as_nanos() as u64 })?;
+    }
+    for journal in group.journals() {
+        let Some(past) = Past::read(group, &journal)? else { continue };
+        undo::discard(&past)?;
+    }
+    trees::remove(&groups, group.id.as_ref())?;
+    Ok(groups.sync()?)
+}

@@ -1,0 +1,166 @@
+//! One lock a touched root, so that two repairs never work on the same files.
+//!
+//! The lock files lie in the state folder. A root is locked exclusively and every folder above it shared:
+//! a repair of `/p` and one of `/p/sub` exclude each other, two of siblings do not. Nobody waits.
+
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::fd::OwnedFd;
+
+use serde::{Deserialize, Serialize};
+
+use super::TransactionError;
+use super::state::StateDir;
+use crate::change::AbsPath;
+use crate::os::files::{FileError, Folder};
+use crate::os::machine::ProcessId;
+
+/// Held locks; dropping them lets go.
+#[derive(Debug)]
+pub(crate) struct Locks {
+    files: Vec<File>,
+}
+
+/// Who holds a lock, as written into its file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Holder {
+    process: ProcessId,
+    command: String,
+    root: AbsPath,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Strength {
+    Shared,
+    Exclusive,
+}
+
+impl Locks {
+    /// Takes all locks or none, in the order of the paths.
+    pub fn take(state: &StateDir, roots: &[AbsPath], command: &str) -> Result<Self, TransactionError> {
+        let folder = state.create()?.create_or_open("locks".as_ref(), 0o700)?;
+        let mut wanted: BTreeMap<AbsPath, Strength> = BTreeMap::new();
+        for root in roots {
+            wanted.insert(root.clone(), Strength::Exclusive);
+            let mut above = root.parent();
+            while let Some(path) = above {
+                wanted.entry(path.clone()).or_insert(Strength::Shared);
+                above = path.parent();
+            }
+        }
+        let mut files = Vec::new();
+        for (root, strength) in wanted {
+            files.push(take_one(&folder, &root, strength, command)?);
+        }
+        Ok(Self { files })
+    }
+
+    /// Duplicates the locks for a child to inherit: they stay held as long as it lives, even when we die.
+    ///
+    /// The copies carry no close-on-exec flag; drop them right after the child was started.
+    pub fn inheritable(&self) -> std::io::Result<Vec<OwnedFd>> {
+        self.files.iter().map(|file| rustix::io::dup(file).map_err(Into::into)).collect()
+    }
+}
+
+fn lock_name(root: &AbsPath) -> String {
+    let hash = blake3::hash(root.as_path().as_os_str().as_encoded_bytes()).to_hex();
+    format!("{}.lock", &hash[..32])
+}
+
+fn take_one(folder: &Folder, root: &AbsPath, strength: Strength, command: &str) -> Result<File, TransactionError> {
+    let path = folder.join(lock_name(root).as_ref());
+    let failed = |source| FileError { action: "lock", path: path.clone(), source };
+    let mut file = open_private(&path).map_err(failed)?;
+    let taken = match strength {
+        Strength::Exclusive => file.try_lock(),
+        Strength::Shared => file.try_lock_shared(),
+    };
+    match taken {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(TransactionError::Locked { root: root.clone(), holder: holder_of(folder, root) });
+        }
+        Err(TryLockError::Error(source)) => return Err(failed(source).into()),
+    }
+    if strength == Strength::Exclusive {
+        let holder = Holder { process: ProcessId::here(), command: command.to_owned(), root: root.clone() };
+        let text = serde_json::to_vec(&holder).expect("a holder is plain text and numbers");
+        // Only for messages: an unreadable holder is no error.
+        let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&text));
+    }
+    Ok(file)
+}
+
+fn open_private(path: &AbsPath) -> std::io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Names who holds `root`, a folder above it or one below it.
+fn holder_of(folder: &Folder, root: &AbsPath) -> String {
+    let mut gone = None;
+    for name in folder.names().unwrap_or_default() {
+        let Some(holder) = read_holder(folder, &name) else { continue };
+        if !holder.root.is_within(root) && !root.is_within(&holder.root) {
+            continue;
+        }
+        if holder.process.is_alive() {
+            let Holder { process, command, root } = holder;
+            return format!("process {} (`{command}`, in `{root}`)", process.pid);
+        }
+        gone = Some(holder.process.pid);
+    }
+    match gone {
+        Some(pid) => format!("a program that process {pid} started and left behind"),
+        None => "another process".to_owned(),
+    }
+}
+
+fn read_holder(folder: &Folder, name: &std::ffi::OsStr) -> Option<Holder> {
+    let mut text = Vec::new();
+    folder.open_file(name).ok()?.take(64 << 10).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relatives_exclude_each_other_and_strangers_do_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(AbsPath::new(dir.path().join("state")).unwrap());
+        let path = |text: &str| AbsPath::new(text).unwrap();
+        let held = Locks::take(&state, &[path("/p/a"), path("/home/u/.condarc")], "fix one").unwrap();
+        for (root, free) in [("/p/b", true), ("/p/ab", true), ("/p/a", false), ("/p/a/sub", false), ("/p", false), ("/", false)]
+        {
+            let taken = Locks::take(&state, &[path(root)], "fix two");
+            assert_eq!(taken.is_ok(), free, "{root}");
+            if let Err(error) = taken {
+                let text = error.to_string();
+                assert!(text.contains(&format!("process {}", std::process::id())) && text.contains("`fix one`"), "{text}");
+            }
+        }
+        drop(held);
+        Locks::take(&state, &[path("/p/a")], "fix two").unwrap();
+    }
+
+    #[test]
+    fn a_child_keeps_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(AbsPath::new(dir.path().join("state")).unwrap());
+        let roots = [AbsPath::new("/p").unwrap()];
+        let held = Locks::take(&state, &roots, "fix").unwrap();
+        let inherited = held.inheritable().unwrap();
+        let mut child =
+            std::process::Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        drop(inherited);
+        drop(held);
+        assert!(matches!(Locks::take(&state, &roots, "fix"), Err(TransactionError::Locked { .. })));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        Locks::take(&state, &roots, "fix").unwrap();
+    }
+}

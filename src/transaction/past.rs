@@ -1,0 +1,132 @@
+//! A transaction as its journal tells it.
+
+use std::collections::BTreeSet;
+
+use super::TransactionError;
+use super::journal::{Act, Begin, Lines, Record, SeenAt, read};
+use super::set_aside::{SetAside, Stage};
+use super::state::GroupDir;
+use crate::change::AbsPath;
+use crate::os::machine::ProcessId;
+
+/// What a journal says.
+#[derive(Debug, Clone)]
+pub(crate) struct Past {
+    pub group: GroupDir,
+    pub journal: AbsPath,
+    pub begin: Begin,
+    pub intents: Vec<(usize, Act)>,
+    pub copied: BTreeSet<usize>,
+    pub done: BTreeSet<usize>,
+    pub children: Vec<ProcessId>,
+    pub committed: Option<Committed>,
+    pub undoing: Option<String>,
+    pub cleared: BTreeSet<usize>,
+    pub undone: BTreeSet<usize>,
+    pub closed: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Committed {
+    pub at: u64,
+    pub seen: Vec<SeenAt>,
+}
+
+impl Past {
+    /// Reads a journal; `None` when it was cut off before it began.
+    pub fn read(group: &GroupDir, journal: &AbsPath) -> Result<Option<Past>, TransactionError> {
+        Ok(Past::tell(group, journal, read(journal)?.0))
+    }
+
+    /// Reads a journal to go on writing it.
+    pub fn reopen(
+        group: &GroupDir,
+        journal: &AbsPath,
+    ) -> Result<Option<(Past, Lines<Record>)>, TransactionError> {
+        let (lines, records) = Lines::reopen(journal)?;
+        Ok(Past::tell(group, journal, records).map(|past| (past, lines)))
+    }
+
+    /// A transaction that has just begun.
+    pub fn started(group: GroupDir, journal: AbsPath, begin: Begin) -> Past {
+        Past {
+            group,
+            journal,
+            begin,
+            intents: Vec::new(),
+            copied: BTreeSet::new(),
+            done: BTreeSet::new(),
+            children: Vec::new(),
+            committed: None,
+            undoing: None,
+            cleared: BTreeSet::new(),
+            undone: BTreeSet::new(),
+            closed: false,
+        }
+    }
+
+    fn tell(group: &GroupDir, journal: &AbsPath, records: Vec<Record>) -> Option<Past> {
+        let mut records = records.into_iter();
+        let Some(Record::Begin(begin)) = records.next() else { return None };
+        let mut past = Past::started(group.clone(), journal.clone(), begin);
+        records.for_each(|record| past.learn(record));
+        Some(past)
+    }
+
+    /// Takes in one more record.
+    pub fn learn(&mut self, record: Record) {
+        match record {
+            // One head is enough.
+            Record::Begin(_) => {}
+            Record::Intent { change, act } => self.intents.push((change, act)),
+            Record::Copied { change } => {
+                self.copied.insert(change);
+            }
+            Record::Done { change } => {
+                self.done.insert(change);
+            }
+            Record::Child { process } => self.children.push(process),
+            Record::ChildGone { process } => self.children.retain(|child| *child != process),
+            Record::Committed { at, seen } => self.committed = Some(Committed { at, seen }),
+            Record::Undoing { why, .. } => self.undoing = Some(why),
+            Record::Cleared { change } => {
+                self.cleared.insert(change);
+            }
+            Record::Undone { change } => {
+                self.undone.insert(change);
+            }
+            Record::Closed { .. } => self.closed = true,
+        }
+    }
+
+    /// Says whether it was cut off: neither committed and left so, nor undone to the end.
+    pub fn is_unfinished(&self) -> bool {
+        !self.closed && (self.committed.is_none() || self.undoing.is_some())
+    }
+
+    /// Lists the attempts to set folders aside.
+    pub fn set_aside(&self) -> impl Iterator<Item = &SetAside> {
+        self.intents.iter().filter_map(|(_, act)| match act {
+            Act::SetAside(attempt) => Some(attempt),
+            Act::Write { .. } | Act::Scratch { .. } | Act::Run { .. } => None,
+        })
+    }
+
+    /// How far the attempt at `at` among the intents had got. Only the last attempt of a change can have
+    /// succeeded.
+    pub fn stage(&self, at: usize) -> Stage {
+        let change = self.intents[at].0;
+        if self.intents[at + 1..].iter().any(|(later, _)| *later == change) {
+            return Stage::Begun;
+        }
+        if self.cleared.contains(&change) {
+            Stage::Cleared
+        } else if self.done.contains(&change) {
+            Stage::Done
+        } else if self.copied.contains(&change) {
+            Stage::Copied
+        } else {
+            Stage::Begun
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! A folder saved in place: hard links to its files and a listing of what they were.
+//!
+//! A program that replaces files leaves the links with the old content. One that edits a file in place changes
+//! the link's content too: such a file is recognised by size and time, and refused by name at restore.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::TransactionError;
+use super::beside;
+use super::saved::{Save, read_blob, store_bytes};
+use super::state::GroupDir;
+use crate::change::AbsPath;
+use crate::os::Name;
+use crate::os::files::{FileError, Folder, Kind, Status};
+use crate::os::trees::{self, Descend, Place, walk};
+
+/// A saved folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedTree {
+    /// The folder itself.
+    pub status: Status,
+    /// Where the links are: a folder `tree` in here.
+    pub snapshot: AbsPath,
+    /// The listing, a blob.
+    pub manifest: String,
+    pub files: u64,
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    path: Name,
+    status: Status,
+    target: Option<Name>,
+    how: How,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum How {
+    /// The snapshot has a link to the very file.
+    Linked,
+    /// The snapshot has a copy.
+    Copied,
+    /// Saved on its own.
+    Apart,
+    /// The listing says all.
+    Listed,
+}
+
+/// Where a snapshot outside the state folder would be.
+pub(crate) fn place_beside(group: &GroupDir, path: &AbsPath, name: &str) -> Option<AbsPath> {
+    Some(path.parent()?.resolve(beside::BESIDE).resolve(format!("{}-{name}", group.id)))
+}
+
+/// Saves the folder at `place`.
+pub(crate) fn take(
+    group: &GroupDir,
+    anchor: &AbsPath,
+    place: &Place,
+    name: &str,
+    apart: &[&AbsPath],
+    progress: trees::Progress,
+) -> Result<SavedTree, TransactionError> {
+    let in_state = group.inner("snapshots")?;
+    match try_in(group, &in_state, place, name, apart, OnOtherFileSystem::GiveUp, progress) {
+        Err(TransactionError::File(error)) if error.is_cross_device() => {}
+        taken => return taken,
+    }
+    trees::remove(&in_state, name.as_ref())?;
+    let beside_name = format!("{}-{name}", group.id);
+    let beside_allowed = place.path() != *anchor;
+    if beside_allowed && let Ok(folder) = beside::open_or_make(&place.folder) {
+        match try_in(group, &folder, place, &beside_name, apart, OnOtherFileSystem::GiveUp, progress) {
+            Err(TransactionError::File(error)) if error.is_cross_device() => {}
+            taken => return taken,
+        }
+        trees::remove(&folder, beside_name.as_ref())?;
+        beside::remove_if_empty(&place.folder)?;
+    }
+    try_in(group, &in_state, place, name, apart, OnOtherFileSystem::Copy, progress)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnOtherFileSystem {
+    GiveUp,
+    Copy,
+}
+
+fn try_in(
+    group: &GroupDir,
+    folder: &Folder,
+    place: &Place,
+    name: &str,
+    apart: &[&AbsPath],
+    other: OnOtherFileSystem,
+    progress: trees::Progress,
+) -> Result<SavedTree, TransactionError> {
+    let gone = || place.folder.error("save", &place.name, Errno::NOENT.into());
+    let status = place.status()?.ok_or_else(gone)?;
+    let path = place.path();
+    let snapshot = folder.create_folder(name.as_ref(), 0o700)?;
+    let top = snapshot.create_folder("tree".as_ref(), 0o700)?;
+    let live = place.folder.open_child(&place.name)?;
+    let mut parents = Parents::new(&top);
+    let mut manifest = Vec::new();
+    let (mut files, mut bytes) = (0, 0);
+    walk::<FileError>(&live, &mut |from, name, below, status| {
+        let to = parents.of(below)?;
+        let mut target = None;
+        let how = match status.kind {
+            Kind::Folder => {
+                to.create_folder(name, 0o700)?;
+                How::Listed
+            }
+            Kind::Link => {
+                target = Some(Name(from.link_target(name)?));
+                How::Listed
+            }
+            Kind::Pipe | Kind::Socket | Kind::Device => How::Listed,
+            Kind::File if apart.iter().any(|one| **one == path.resolve(below)) => How::Apart,
+            Kind::File => {
+                files += 1;
+                bytes += status.len;
+                progress(status.len).map_err(|source| from.error("save", name, source))?;
+                match from.link(name, to, name) {
+                    Ok(()) => How::Linked,
+                    Err(error) if error.is_cross_device() && other == OnOtherFileSystem::GiveUp => return Err(error),
+                    // Files of others, too many links, a file system without them.
+                    Err(error) if error.errno().is_some() => {
+                        trees::copy(from, name, to, name, &mut |_| Ok(()))?;
+                        How::Copied
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        };
+        let entry = Entry { path: Name::new(below), status: *status, target, how };
+        serde_json::to_writer(&mut manifest, &entry).expect("an entry holds nothing that JSON cannot express");
+        manifest.write_all(b"\n").expect("a vector takes everything");
+        Ok(Descend::Into)
+    })?;
+    top.sync_file_system()?;
+    let manifest = store_bytes(group, &manifest)?;
+    Ok(SavedTree { status, snapshot: snapshot.path().clone(), manifest, files, bytes })
+}
+
+/// Opens parents below a folder; consecutive entries mostly share theirs.
+struct Parents<'a> {
+    top: &'a Folder,
+    last: Option<(PathBuf, Folder)>,
+}
+
+impl<'a> Parents<'a> {
+    fn new(top: &'a Folder) -> Self {
+        Self { top, last: None }
+    }
+
+    fn of(&mut self, path: &Path) -> Result<&Folder, FileError> {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        if parent.as_os_str().is_empty() {
+            return Ok(self.top);
+        }
+        if self.last.as_ref().is_none_or(|(last, _)| last != parent) {
+            let mut names = parent.iter();
+            let first = names.next().expect("a path that is not empty has a component");
+            let mut folder = self.top.open_child(first)?;
+            for name in names {
+                folder = folder.open_child(name)?;
+            }
+            self.last = Some((parent.to_owned(), folder));
+        }
+        Ok(self.last.as_ref().map_or(self.top, |(_, folder)| folder))
+    }
+}
+
+fn entries(group: &GroupDir, tree: &SavedTree, path: &AbsPath) -> Result<BTreeMap<PathBuf, Entry>, TransactionError> {
+    let damaged = || TransactionError::Refused(format!("the saved listing of `{path}` is damaged"));
+    let text = read_blob(group, &tree.manifest, u64::MAX - 1).ok_or_else(damaged)?;
+    if blake3::hash(&text).to_hex().as_str() != tree.manifest {
+        return Err(damaged());
+    }
+    serde_json::Deserializer::from_slice(&text)
+        .into_iter::<Entry>()
+        .map(|entry| entry.map(|entry| (PathBuf::from(&entry.path.0), entry)).map_err(|_| damaged()))
+        .collect()
+}
+
+/// Names the files of a saved folder that were changed in place since: their former content is lost.
+pub(crate) fn changed_in_place(
+    group: &GroupDir,
+    tree: &SavedTree,
+    path: &AbsPath,
+) -> Result<Vec<PathBuf>, TransactionError> {
+    let top = Folder::open(&tree.snapshot)?.open_child("tree".as_ref())?;
+    let mut parents = Parents::new(&top);
+    let mut changed = Vec::new();
+    for (below, entry) in entries(group, tree, path)? {
+        if !matches!(entry.how, How::Linked | How::Copied) {
+            continue;
+        }
+        let name = below.file_name().unwrap_or_default();
+        if !parents.of(&below)?.status(name)?.is_some_and(|there| is_unchanged(&there, &entry.status)) {
+            changed.push(below);
+        }
+    }
+    Ok(changed)
+}
+
+fn is_unchanged(there: &Status, before: &Status) -> bool {
+    there.kind == before.kind && there.len == before.len && there.modified == before.modified
+}
+
+/// Puts a saved folder back, to the modes and times. May be repeated. Returns what could not be restored.
+pub(crate) fn restore(
+    group: &GroupDir,
+    save: &Save,
+    place: &Place,
+    tree: &SavedTree,
+) -> Result<Vec<String>, TransactionError> {
+    let entries = entries(group, tree, &save.path)?;
+    let lost: BTreeSet<PathBuf> = changed_in_place(group, tree, &save.path)?.into_iter().collect();
+    if place.status()?.is_some_and(|there| there.kind != Kind::Folder) {
+        trees::remove(&place.folder, &place.name)?;
+    }
+    let live = place.folder.create_or_open(&place.name, 0o700)?;
+    place.folder.set_mode(&place.name, tree.status.mode | 0o700)?;
+    // Away with what was not there.
+    walk::<FileError>(&live, &mut |folder, name, below, status| {
+        match entries.get(below) {
+            Some(entry) if entry.status.kind == status.kind => {
+                if status.kind == Kind::Folder && status.mode & 0o700 != 0o700 {
+                    folder.set_mode(name, status.mode | 0o700)?;
+                }
+                Ok(Descend::Into)
+            }
+            Some(_) | None => {
+                trees::remove(folder, name)?;
+                Ok(Descend::Skip)
+            }
+        }
+    })?;
+    let top = Folder::open(&tree.snapshot)?.open_child("tree".as_ref())?;
+    let (mut from, mut to) = (Parents::new(&top), Parents::new(&live));
+    for (below, entry) in &entries {
+        let name = below.file_name().unwrap_or_default();
+        let folder = to.of(below)?;
+        match entry.how {
+            How::Apart => {}
+            How::Listed => restore_listed(folder, name, entry)?,
+            How::Linked | How::Copied if lost.contains(below) => {}
+            How::Linked | How::Copied => restore_file(from.of(below)?, folder, name, entry)?,
+        }
+    }
+    // Times of folders at the end: every entry that is put back changes that of its folder.
+    for (below, entry) in entries.iter().rev().filter(|(_, entry)| entry.status.kind == Kind::Folder) {
+        dress(to.of(below)?, below.file_name().unwrap_or_default(), &entry.status)?;
+    }
+    dress(&place.folder, &place.name, &tree.status)?;
+    place.folder.sync_file_system()?;
+    Ok(lost.iter().map(|below| save.path.resolve(below).to_string()).collect())
+}
+
+fn restore_listed(folder: &Folder, name: &OsStr, entry: &Entry) -> Result<(), FileError> {
+    match entry.status.kind {
+        Kind::Folder => {
+            folder.create_or_open(name, 0o700)?;
+        }
+        Kind::Link => {
+            let target = entry.target.as_ref().map(|target| target.0.clone()).unwrap_or_default();
+            if folder.status(name)?.is_some() {
+                if folder.link_target(name)? == target {
+                    return Ok(());
+                }
+                folder.remove_file(name)?;
+            }
+            folder.create_link(&target, name)?;
+            dress(folder, name, &entry.status)?;
+        }
+        Kind::Pipe | Kind::Socket => {
+            if folder.status(name)?.is_none() {
+                folder.create_special(name, entry.status.kind, entry.status.mode)?;
+            }
+        }
+        Kind::File | Kind::Device => {}
+    }
+    Ok(())
+}
+
+fn restore_file(from: &Folder, to: &Folder, name: &OsStr, entry: &Entry) -> Result<(), FileError> {
+    let source = from.status(name)?;
+    let there = to.status(name)?;
+    let is_it = |a: &Status| there.as_ref().is_some_and(|b| (a.device, a.inode) == (b.device, b.inode));
+    if !source.as_ref().is_some_and(is_it) {
+        let temporary = temporary(name);
+        to.remove_file(&temporary)?;
+        match from.link(name, to, &temporary) {
+            Ok(()) => {}
+            Err(error) if error.errno().is_some() => trees::copy(from, name, to, &temporary, &mut |_| Ok(()))?,
+            Err(error) => return Err(error),
+        }
+        to.replace(&temporary, to, name)?;
+    }
+    dress(to, name, &entry.status)
+}
+
+/// A name that the next run of the restore finds and removes, since the listing does not have it.
+fn temporary(name: &OsStr) -> OsString {
+    let hash = blake3::hash(name.as_encoded_bytes()).to_hex();
+    OsString::from(format!(".fix-restore-{}", &hash[..16]))
+}
+
+fn dress(folder: &Folder, name: &OsStr, status: &Status) -> Result<(), FileError> {
+    let Some(there) = folder.status(name)? else { return Ok(()) };
+    if (there.user, there.group) != (status.user, status.group) {
+        folder.set_owner(name, status.user, status.group)?;
+    }
+    if status.kind != Kind::Link && there.mode != status.mode {
+        folder.set_mode(name, status.mode)?;
+    }
+    if there.modified != status.modified {
+        folder.set_times(name, status.accessed, status.modified)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! Takes a transaction back, in reverse. May be cut off at any step and repeated.
+
+use std::path::Path;
+
+use super::journal::{Act, Lines, Record, Scratch};
+use super::past::Past;
+use super::saved::{Met, Save, Saved, keep_stranger, restore};
+use super::seen::Seen;
+use super::set_aside::SetAside;
+use super::{Event, TransactionError, Watch};
+use crate::change::{AbsPath, Reversible};
+use crate::os::files::{FileError, FileTime, Folder, Gone, Kind};
+use crate::os::machine;
+use crate::os::trees::{self, Descend, Found, Place, walk};
+
+/// What an undo came to.
+#[derive(Debug, Default)]
+pub(crate) struct Undone {
+    /// Moved out of the way and kept there.
+    pub kept: Vec<AbsPath>,
+    /// What can never be undone, a sentence each.
+    pub left: Vec<String>,
+    /// What could not be undone now; the next attempt may.
+    pub failed: Vec<String>,
+}
+
+/// Whether what stands at a path may be somebody else's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Present {
+    /// It was compared with what the repair left there.
+    Checked,
+    Unknown,
+}
+
+/// Undoes all changes of a transaction and closes its journal.
+pub(crate) fn undo(
+    past: &mut Past,
+    lines: &mut Lines<Record>,
+    why: &str,
+    present: Present,
+    watch: &mut dyn Watch,
+) -> Result<Undone, TransactionError> {
+    watch.event(Event::Undoing);
+    // Room for what has to be written now, even on a full disk.
+    past.group.folder()?.remove_file(super::RESERVE.as_ref())?;
+    note(past, lines, Record::Undoing { at: machine::now().as_nanos() as u64, why: why.to_owned() })?;
+    let mut undone = Undone::default();
+    for at in (0..past.intents.len()).rev() {
+        let (change, act) = past.intents[at].clone();
+        if past.undone.contains(&change) {
+            continue;
+        }
+        if let Err(error) = undo_act(past, lines, at, &act, present, &mut undone, watch) {
+            undone.failed.push(error.to_string());
+            continue;
+        }
+        // A change with several intents is undone when its first is.
+        let is_first = !past.intents[..at].iter().any(|(earlier, _)| *earlier == change);
+        if is_first && undone.failed.is_empty() {
+            note(past, lines, Record::Undone { change })?;
+        }
+    }
+    if undone.failed.is_empty() {
+        settle_times(past)?;
+        for (_, act) in &past.intents {
+            clean(act, &mut undone)?;
+        }
+        note(past, lines, Record::Closed { at: machine::now().as_nanos() as u64 })?;
+    }
+    Ok(undone)
+}
+
+fn note(past: &mut Past, lines: &mut Lines<Record>, record: Record) -> Result<(), TransactionError> {
+    lines.append(&record)?;
+    past.learn(record);
+    Ok(())
+}
+
+fn undo_act(
+    past: &mut Past,
+    lines: &mut Lines<Record>,
+    at: usize,
+    act: &Act,
+    present: Present,
+    undone: &mut Undone,
+    watch: &mut dyn Watch,
+) -> Result<(), TransactionError> {
+    let change = past.intents[at].0;
+    match act {
+        Act::Write { save, made, temporary, after } => undo_write(past, save, made, temporary, after, present, undone),
+        Act::SetAside(attempt) => put_back(past, lines, at, attempt, watch),
+        Act::Scratch { .. } => Ok(()),
+        Act::Run { saves, reversible } => {
+            for save in in_order(saves) {
+                undone.left.extend(restore(&past.group, save)?.into_iter().map(|path| {
+                    format!("`{path}` was changed in place while its former content was kept only as a link")
+                }));
+            }
+            if *reversible == Reversible::No && past.done.contains(&change) {
+                undone.left.push("a command that cannot be taken back has run".to_owned());
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Folders before the files that were saved apart from them.
+fn in_order(saves: &[Save]) -> Vec<&Save> {
+    let mut saves: Vec<&Save> = saves.iter().collect();
+    saves.sort_by_key(|save| (!matches!(save.before, Saved::Tree(_)), save.path.clone()));
+    saves
+}
+
+fn undo_write(
+    past: &Past,
+    save: &Save,
+    made: &[AbsPath],
+    temporary: &str,
+    after: &Seen,
+    present: Present,
+    undone: &mut Undone,
+) -> Result<(), TransactionError> {
+    if let Found::Here(place) = Place::find(&save.anchor, &save.path)? {
+        place.folder.remove_file(temporary.as_ref())?;
+        let before = match &save.before {
+            Saved::File(file) => Seen::File { hash: file.hash.clone(), mode: file.status.mode },
+            Saved::Absent | Saved::Link { .. } | Saved::Tree(_) => Seen::Absent,
+        };
+        if present == Present::Unknown
+            && let Met::Kept(path) =
+                keep_stranger(&past.group, &place, &save.name, &[&Seen::Absent, &before, after])?
+        {
+            undone.kept.push(path);
+        }
+    }
+    restore(&past.group, save)?;
+    for folder in made.iter().rev() {
+        if let Found::Here(place) = Place::find(&save.anchor, folder)? {
+            match place.folder.remove_folder_if_empty(&place.name)? {
+                Gone::Yes => place.folder.sync()?,
+                Gone::No => break,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn put_back(
+    past: &mut Past,
+    lines: &mut Lines<Record>,
+    at: usize,
+    attempt: &SetAside,
+    watch: &mut dyn Watch,
+) -> Result<(), TransactionError> {
+    let (change, stage) = (past.intents[at].0, past.stage(at));
+    watch.event(Event::Moving { path: attempt.path.clone() });
+    let mut cleared = || note(past, lines, Record::Cleared { change });
+    attempt.put_back(stage, &mut cleared, &mut |bytes| {
+        watch.event(Event::Copied { bytes });
+        Ok(())
+    })
+}
+
+/// Removes what the undo needs no more.
+fn clean(act: &Act, undone: &mut Undone) -> Result<(), TransactionError> {
+    match act {
+        Act::SetAside(attempt) => {
+            undone.kept.extend(attempt.newcomers()?);
+            attempt.clean()
+        }
+        Act::Scratch { places } => clean_scratch(places),
+        Act::Write { .. } | Act::Run { .. } => Ok(()),
+    }
+}
+
+/// Removes what a transaction that changed nothing left outside of the state folder.
+pub(crate) fn clean_all(past: &Past) -> Result<(), TransactionError> {
+    past.intents.iter().try_for_each(|(_, act)| clean(act, &mut Undone::default()))
+}
+
+/// Removes all that is kept for a transaction outside of its group's folder: it cannot be undone any more.
+pub(crate) fn discard(past: &Past) -> Result<(), TransactionError> {
+    past.intents.iter().try_for_each(|(_, act)| match act {
+        Act::SetAside(attempt) => match attempt.discard() {
+            // The project has gone, and what was kept beside it.
+            Err(TransactionError::File(error)) if error.source.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            discarded => discarded,
+        },
+        Act::Scratch { places } => clean_scratch(places),
+        Act::Write { .. } | Act::Run { .. } => Ok(()),
+    })
+}
+
+fn clean_scratch(places: &[Scratch]) -> Result<(), TransactionError> {
+    for scratch in places {
+        let Some(beside) = scratch.path.parent() else { continue };
+        if !scratch.anchor.as_path().is_dir() {
+            continue;
+        }
+        if let Found::Here(place) = Place::find(&scratch.anchor, &scratch.path)? {
+            trees::remove(&place.folder, &place.name)?;
+        }
+        if let Found::Here(place) = Place::find(&scratch.anchor, &beside)? {
+            super::beside::remove_if_empty(&place.folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// More entries than this are not looked at: something newer is assumed.
+const LOOKED_AT: usize = 300_000;
+
+/// Gives restored inputs the present time where something was built since: make and ninja compare times, and
+/// would otherwise take what was built from the repaired file for up to date.
+fn settle_times(past: &Past) -> Result<(), TransactionError> {
+    let Ok(root) = super::history::root_of(&past.group) else { return Ok(()) };
+    let mut inputs = Vec::new();
+    for (_, act) in &past.intents {
+        let Act::Write { save, after, .. } = act else { continue };
+        let Saved::File(before) = &save.before else { continue };
+        let same = matches!(after, Seen::File { hash, .. } if *hash == before.hash);
+        if !same && save.path.is_within(&root) {
+            inputs.push(save);
+        }
+    }
+    let Ok(folder) = Folder::open(&root) else { return Ok(()) };
+    if inputs.is_empty() || !is_anything_newer(past, &folder, &inputs) {
+        return Ok(());
+    }
+    let now = machine::now();
+    let now = FileTime(now.as_secs() as i64, now.subsec_nanos());
+    for save in inputs {
+        if let Found::Here(place) = Place::find(&save.anchor, &save.path)?
+            && place.status()?.is_some_and(|there| there.kind == Kind::File)
+        {
+            place.folder.set_times(&place.name, now, now)?;
+        }
+    }
+    Ok(())
+}
+
+/// Says whether a file of the project is newer than the repair. What cannot be looked at counts as newer.
+fn is_anything_newer(past: &Past, folder: &Folder, inputs: &[&Save]) -> bool {
+    enum Stop {
+        Found,
+        Failed,
+    }
+    impl From<FileError> for Stop {
+        fn from(_: FileError) -> Self {
+            Stop::Failed
+        }
+    }
+    let (seconds, nanos) = (past.begin.at / 1_000_000_000, past.begin.at % 1_000_000_000);
+    let since = FileTime(seconds as i64, nanos as u32);
+    let mut looked_at = 0;
+    let found = walk::<Stop>(folder, &mut |parent, name, _: &Path, status| {
+        looked_at += 1;
+        let path = parent.join(name);
+        if name == ".git" || name == super::beside::BESIDE || path == past.group.state {
+            return Ok(Descend::Skip);
+        }
+        // Some file systems keep whole seconds only.
+        let is_later = status.modified >= since || (status.modified.0 == since.0 && status.modified.1 == 0);
+        let is_newer = status.kind == Kind::File && is_later;
+        if looked_at > LOOKED_AT || (is_newer && !inputs.iter().any(|save| save.path == path)) {
+            return Err(Stop::Found);
+        }
+        Ok(Descend::Into)
+    });
+    found.is_err()
+}
