@@ -20,6 +20,11 @@ pub const QUESTIONS: &[Question] = &[
         args: &[
             TREE,
             ArgSpec { name: "only", required: false, about: "Names of the entries to look at; all when absent" },
+            ArgSpec {
+                name: "same_environment",
+                required: false,
+                about: "A path: only entries that lie in the same temporary build environment count",
+            },
         ],
         answers: &["build_env", "dangling", "whole", "no_tree"],
         values: &["entries", "paths", "build_env"],
@@ -62,12 +67,15 @@ fn cmake_cache_paths(inquiry: &Inquiry<'_>) -> Answer {
     let host = inquiry.host;
     let Some(bytes) = tree_cache(inquiry) else { return no_tree() };
     let only = inquiry.list("only");
+    let same = inquiry.text("same_environment").and_then(|path| build_environment(&path));
     let cache = CMakeCache::parse(&bytes);
     let wanted = |entry: &&Entry| if only.is_empty() { is_input(entry) } else { only.contains(&entry.name) };
     let mut entries: Vec<String> = Vec::new();
     let mut paths: Vec<String> = Vec::new();
     for entry in cache.entries.iter().filter(wanted) {
-        let gone: Vec<&str> = entry.paths().into_iter().filter(|path| is_gone(host, path)).collect();
+        let gone = entry.paths().into_iter().filter(|path| is_gone(host, path));
+        // A build front end makes a new environment each time; the check after a re-run is about the old one.
+        let gone: Vec<&str> = gone.filter(|path| same.is_none() || build_environment(path) == same).collect();
         if !gone.is_empty() && !entries.contains(&entry.name) {
             entries.push(entry.name.clone());
             paths.extend(gone.into_iter().map(str::to_owned));

@@ -7,6 +7,7 @@ mod cmake_cache;
 mod cmake_llvm;
 mod cmake_products;
 mod cmake_tree;
+mod paths;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -83,8 +84,13 @@ impl Inquiry<'_> {
 }
 
 /// All questions, by subject.
-const SUBJECTS: &[&[Question]] =
-    &[cmake_tree::QUESTIONS, cmake_llvm::QUESTIONS, cmake_cache::QUESTIONS, cmake_products::QUESTIONS];
+const SUBJECTS: &[&[Question]] = &[
+    cmake_tree::QUESTIONS,
+    cmake_llvm::QUESTIONS,
+    cmake_cache::QUESTIONS,
+    cmake_products::QUESTIONS,
+    paths::QUESTIONS,
+];
 
 /// Finds a question by name.
 pub fn find(name: &str) -> Option<&'static Question> {
