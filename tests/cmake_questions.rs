@@ -416,11 +416,21 @@ fn a_build_environment_that_is_gone_is_found() {
     assert_eq!(only.word, "whole");
 
     lab.keep_copy("app/b", "saved");
-    let narrow = [("path", tree.as_str()), ("entries", "CMAKE_MAKE_PROGRAM\npybind11_DIR")];
-    let narrow = lab.lower("unset_cache_entries", &narrow).unwrap();
-    lab.apply(&narrow);
-    lab.rerun(&narrow);
-    lab.restore_copy("saved", "app/b");
+    let make_program = lab.value(&answer, "make_program");
+    assert_eq!(make_program, "/usr/bin/ninja");
+    let entries = "CMAKE_MAKE_PROGRAM\npybind11_DIR";
+    // Without a build program a tree can be configured, with it also built at once.
+    for (program, command) in [("", &command[..]), (&make_program, &["cmake", "--build", "b"])] {
+        lab.command(command);
+        let narrow = [("path", tree.as_str()), ("entries", entries), ("make_program", program)];
+        let narrow = lab.lower("unset_cache_entries", &narrow).unwrap();
+        lab.apply(&narrow);
+        lab.rerun(&narrow);
+        lab.restore_copy("saved", "app/b");
+    }
+    let gone = lab.lower("unset_cache_entries", &[("path", &tree), ("entries", "CMAKE_COMMAND")]).unwrap_err();
+    assert!(gone.0.en.contains("give the configure command"), "{gone}");
+    lab.command(&command);
     let whole = lab.lower("set_aside_tree", &[("path", &tree)]).unwrap();
     assert!(whole.rerun_args.is_empty(), "{:?}", whole.rerun_args);
     assert!(whole.notes[0].en.contains("pybind11_DIR"), "{:?}", whole.notes);

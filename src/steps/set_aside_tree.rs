@@ -51,8 +51,7 @@ fn set_aside_tree(order: &Order<'_>) -> Result<Lowered, LowerError> {
             format!("`{named}` 指向 `{}`，而不是 `{path}`", tree.path),
         )));
     }
-    let builds = order.command.map(|command| build_command::recognise(command, order.host)).unwrap_or_default();
-    can_be_made_again(&builds, &tree, order.host)?;
+    can_be_made_again(order, &tree)?;
     carry_settings(order, &tree, &mut lowered);
     let before = measure(order.host, &tree.path)?;
     lowered.changes.push(Change::RemoveTree(RemoveTree { path: tree.path, before, kind: TreeKind::Derived }));
@@ -81,7 +80,9 @@ fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree, LowerErro
 }
 
 /// Refuses where the user's command only builds: without its tree it would fail at once.
-fn can_be_made_again(builds: &[BuildCommand], tree: &BuildTree, host: &dyn Host) -> Result<(), LowerError> {
+pub(super) fn can_be_made_again(order: &Order<'_>, tree: &BuildTree) -> Result<(), LowerError> {
+    let host = order.host;
+    let builds = order.command.map(|command| build_command::recognise(command, host)).unwrap_or_default();
     let is_it = |other: &AbsPath| build_tree::same_folder(host, other.as_path(), tree.path.as_path());
     let needs_it = builds.iter().any(|build| match build {
         BuildCommand::Build { tree } => is_it(tree),

@@ -1,6 +1,6 @@
 //! Takes entries out of a build tree's CMakeCache.txt, as `cmake -U` does; the objects stay.
 
-use super::{LowerError, Lowered, Order, Verb};
+use super::{LowerError, Lowered, Order, Verb, set_aside_tree};
 use crate::change::{Change, FileImage, FileState, WriteFile};
 use crate::evidence::FileKind;
 use crate::evidence::build_tree::{self, NamedBy, NotATree};
@@ -17,15 +17,22 @@ pub const UNSET_CACHE_ENTRIES: Verb = Verb {
         ArgSpec { name: "path", required: true, about: "The build tree" },
         ArgSpec { name: "named", required: false, about: "The tree as the user names it" },
         ArgSpec { name: "entries", required: true, about: "Names of the entries" },
+        ArgSpec {
+            name: "make_program",
+            required: false,
+            about: "The build program that CMAKE_MAKE_PROGRAM gets instead: without it a tree cannot be built, only configured",
+        },
     ],
     lower: unset_cache_entries,
 };
+
+const MAKE_PROGRAM: &str = "CMAKE_MAKE_PROGRAM";
 
 fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
     let mut lowered = Lowered::default();
     let path = order.path("path")?;
     let named = order.text("named").and_then(|named| AbsPath::new(named).ok()).unwrap_or_else(|| path.clone());
-    let entries = order.list("entries");
+    let mut entries = order.list("entries");
     let tree = match build_tree::recognise(order.host, &named, NamedBy::User, &[]) {
         Ok(tree) => tree,
         // Only the cache is edited: a build in its source, or one that git partly tracks, loses nothing else.
@@ -38,6 +45,11 @@ fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
         }
         Err(NotATree::Refused(why)) => return Err(LowerError(why)),
     };
+    // The files that a configure wrote call the CMake that is gone; every configure writes this entry anew.
+    if entries.iter().any(|entry| entry == "CMAKE_COMMAND") {
+        set_aside_tree::can_be_made_again(order, &tree)?;
+        entries.retain(|entry| entry != "CMAKE_COMMAND");
+    }
     let file = tree.path.resolve("CMakeCache.txt");
     if order.host.git().tracks(&file) {
         lowered.limits.push((
@@ -54,7 +66,12 @@ fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
         Some(FileState::Absent) => return Ok(lowered),
         None => &before,
     };
-    let bytes = CMakeCache::parse(&now.bytes).without(&entries);
+    let mut bytes = now.bytes.clone();
+    if let Some(program) = order.text("make_program").filter(|_| entries.iter().any(|entry| entry == MAKE_PROGRAM)) {
+        entries.retain(|entry| entry != MAKE_PROGRAM);
+        bytes = CMakeCache::parse(&bytes).with_value(MAKE_PROGRAM, &program).unwrap_or(bytes);
+    }
+    let bytes = CMakeCache::parse(&bytes).without(&entries);
     if bytes != now.bytes {
         let after = FileState::Present(FileImage { bytes, mode: before.mode });
         lowered.changes.push(Change::WriteFile(WriteFile { path: file, before: FileState::Present(before), after }));

@@ -20,9 +20,14 @@ pub const QUESTIONS: &[Question] = &[
         args: &[
             TREE,
             ArgSpec { name: "only", required: false, about: "Names of the entries to look at; all when absent" },
+            ArgSpec {
+                name: "same_environment",
+                required: false,
+                about: "A path: only entries that lie in the same temporary build environment count",
+            },
         ],
         answers: &["build_env", "dangling", "whole", "no_tree"],
-        values: &["entries", "paths", "build_env"],
+        values: &["entries", "paths", "build_env", "make_program"],
         ask: cmake_cache_paths,
     },
     Question {
@@ -62,12 +67,15 @@ fn cmake_cache_paths(inquiry: &Inquiry<'_>) -> Answer {
     let host = inquiry.host;
     let Some(bytes) = tree_cache(inquiry) else { return no_tree() };
     let only = inquiry.list("only");
+    let same = inquiry.text("same_environment").and_then(|path| build_environment(&path));
     let cache = CMakeCache::parse(&bytes);
     let wanted = |entry: &&Entry| if only.is_empty() { is_input(entry) } else { only.contains(&entry.name) };
     let mut entries: Vec<String> = Vec::new();
     let mut paths: Vec<String> = Vec::new();
     for entry in cache.entries.iter().filter(wanted) {
-        let gone: Vec<&str> = entry.paths().into_iter().filter(|path| is_gone(host, path)).collect();
+        let gone = entry.paths().into_iter().filter(|path| is_gone(host, path));
+        // A build front end makes a new environment each time; the check after a re-run is about the old one.
+        let gone: Vec<&str> = gone.filter(|path| same.is_none() || build_environment(path) == same).collect();
         if !gone.is_empty() && !entries.contains(&entry.name) {
             entries.push(entry.name.clone());
             paths.extend(gone.into_iter().map(str::to_owned));
@@ -80,13 +88,39 @@ fn cmake_cache_paths(inquiry: &Inquiry<'_>) -> Answer {
     let list = entries.iter().zip(&paths).map(|(entry, path)| format!("{entry}={path}")).take(5).collect::<Vec<_>>();
     let list = list.join(", ");
     let seen = Text::new(format!("gone, but in the cache: {list}"), format!("缓存中有已不存在的路径：{list}"));
-    let answer = Answer::new(if environment.is_some() { "build_env" } else { "dangling" }, seen)
+    let mut answer = Answer::new(if environment.is_some() { "build_env" } else { "dangling" }, seen)
         .with("entries", entries)
         .with("paths", paths);
-    match environment {
-        Some(environment) => answer.with("build_env", environment),
-        None => answer,
-    }
+    let make_program = make_program(host, cache.value("CMAKE_GENERATOR").unwrap_or_default());
+    answer.values.extend(environment.map(|environment| ("build_env", environment.into())));
+    answer.values.extend(make_program.map(|program| ("make_program", program.to_string().into())));
+    answer
+}
+
+/// Finds the build program that CMake would find on PATH for a generator.
+fn make_program(host: &dyn Host, generator: &str) -> Option<AbsPath> {
+    let names: &[&str] = match generator {
+        "Unix Makefiles" => &["gmake", "make"],
+        "Ninja" | "Ninja Multi-Config" => &["ninja-build", "ninja", "samu"],
+        _ => &[],
+    };
+    let path = host.env("PATH")?;
+    let folders: Vec<AbsPath> = std::env::split_paths(&path).filter_map(|folder| AbsPath::new(folder).ok()).collect();
+    let trusted = |path: &AbsPath, kind| {
+        host.follow(path.as_path()).is_ok_and(|meta| {
+            meta.kind == kind
+                && [0, host.user()].contains(&meta.user)
+                && meta.mode & 0o002 == 0
+                && meta.mode & 0o111 != 0
+        })
+    };
+    let fits = |program: &AbsPath| {
+        let folder = program.parent();
+        folder.is_some_and(|folder| !folder.is_within(host.project()) && trusted(&folder, FileKind::Folder))
+            && trusted(program, FileKind::File)
+    };
+    let candidates = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.resolve(name)));
+    candidates.into_iter().find(fits)
 }
 
 /// Says whether an entry names something that must be there before a build; what a build makes need not be.

@@ -22,6 +22,7 @@ pub const QUESTIONS: &[Question] = &[Question {
         ArgSpec { name: "tree", required: false, about: "The build tree" },
         ArgSpec { name: "config", required: false, about: "The package's Config file, as the message names it" },
         ArgSpec { name: "package", required: false, about: "LLD, MLIR or Clang" },
+        ArgSpec { name: "missing_targets", required: false, about: "The missing targets, as the message names them" },
     ],
     answers: &["stale", "mismatch", "shadowed", "shadowed_prefix", "consistent", "no_tree"],
     values: &[
@@ -66,6 +67,10 @@ struct Llvm(AbsPath);
 
 fn cmake_llvm_origin(inquiry: &Inquiry<'_>) -> Answer {
     let host = inquiry.host;
+    let named_missing = inquiry.list("missing_targets");
+    if !named_missing.is_empty() && !named_missing.iter().any(|names| names.contains("LLVM")) {
+        return unknown("the missing targets are not LLVM's own", "缺少的目标不属于 LLVM 本身");
+    }
     let tree = inquiry.text("tree").and_then(|tree| AbsPath::new(tree).ok());
     let bytes = tree.as_ref().and_then(|tree| build_tree::read_cache(host, tree.as_path()));
     let cache = bytes.as_deref().map(CMakeCache::parse);

@@ -15,6 +15,7 @@ pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toolchain;
+mod paths;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -100,6 +101,7 @@ const SUBJECTS: &[&[Question]] = &[
     library_folder::QUESTIONS,
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
+    paths::QUESTIONS,
 ];
 
 /// Finds a question by name.
