@@ -19,7 +19,7 @@ pub const QUESTIONS: &[Question] = &[
             ArgSpec { name: "names", required: false, about: "Names of the entries to look at; all tools when absent" },
         ],
         answers: &["gone", "present", "no_tree"],
-        values: &["tools", "paths"],
+        values: &["tools", "paths", "entries"],
         ask: cached_tools,
     },
     Question {
@@ -121,6 +121,7 @@ fn cached_tools(inquiry: &Inquiry<'_>) -> Answer {
         return Answer::new("present", seen);
     }
     let tools: Vec<String> = gone.iter().map(|(name, path)| format!("{name}={path}")).collect();
+    let entries: Vec<String> = gone.keys().cloned().collect();
     let mut paths: Vec<String> = gone.into_values().collect();
     paths.sort();
     paths.dedup();
@@ -129,7 +130,7 @@ fn cached_tools(inquiry: &Inquiry<'_>) -> Answer {
         format!("the cache of {} names tools that do not exist: {list}", tree.display()),
         format!("{} 的缓存记录了已不存在的工具：{list}", tree.display()),
     );
-    Answer::new("gone", seen).with("tools", tools).with("paths", paths)
+    Answer::new("gone", seen).with("tools", tools).with("paths", paths).with("entries", entries)
 }
 
 fn is_gone(host: &dyn Host, name: &str, value: &str, named: &[String]) -> bool {
