@@ -19,7 +19,7 @@ pub const QUESTIONS: &[Question] = &[
             ArgSpec { name: "names", required: false, about: "Names of the entries to look at; all tools when absent" },
         ],
         answers: &["gone", "present", "no_tree"],
-        values: &["tools", "paths"],
+        values: &["tools", "paths", "entries"],
         ask: cached_tools,
     },
     Question {
@@ -37,19 +37,17 @@ const TREE: ArgSpec = ArgSpec { name: "tree", required: false, about: "The build
 /// Caches of LLVM have about 200 KiB.
 const LARGEST: u64 = 16 << 20;
 
-/// Entries that hold the path of a tool.
-const TOOLS: &[&str] = &[
-    "CMAKE_AR",
-    "CMAKE_RANLIB",
+/// Entries that hold the path of a tool without which nothing is built.
+const NEEDED: &[&str] = &["CMAKE_AR", "CMAKE_RANLIB", "CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER", "CMAKE_ASM_COMPILER"];
+
+/// Entries that hold the path of a tool that some builds use. That one is gone shows where the needed ones came from.
+const OTHERS: &[&str] = &[
     "CMAKE_LINKER",
     "CMAKE_NM",
     "CMAKE_OBJCOPY",
     "CMAKE_OBJDUMP",
     "CMAKE_READELF",
     "CMAKE_STRIP",
-    "CMAKE_C_COMPILER",
-    "CMAKE_CXX_COMPILER",
-    "CMAKE_ASM_COMPILER",
     "CMAKE_C_COMPILER_AR",
     "CMAKE_C_COMPILER_RANLIB",
     "CMAKE_CXX_COMPILER_AR",
@@ -100,20 +98,21 @@ fn cached_tools(inquiry: &Inquiry<'_>) -> Answer {
     let named = inquiry.list("tool");
     let looked_at = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let mut gone: BTreeMap<String, String> = BTreeMap::new();
-    for name in TOOLS.iter().filter(|name| looked_at(name)) {
+    for name in NEEDED.iter().chain(OTHERS).filter(|name| looked_at(name)) {
         if let Some(value) = cache.get(name) {
-            if is_gone(host, name, value, &named) {
+            if is_gone(host, &tree, name, value, &named) {
                 gone.insert((*name).to_owned(), value.to_owned());
             }
         }
     }
     // CMake keeps the tools a second time, and heals neither copy from the other.
     for (name, value) in detected(host, &tree) {
-        if looked_at(&name) && is_gone(host, &name, &value, &named) {
+        if looked_at(&name) && is_gone(host, &tree, &name, &value, &named) {
             gone.entry(name).or_insert(value);
         }
     }
-    if gone.is_empty() {
+    let counts = |(name, value): (&String, &String)| NEEDED.contains(&name.as_str()) || named.contains(value);
+    if !gone.iter().any(counts) {
         let seen = Text::new(
             format!("the tools in the cache of {} exist", tree.display()),
             format!("{} 缓存中的工具都存在", tree.display()),
@@ -121,6 +120,7 @@ fn cached_tools(inquiry: &Inquiry<'_>) -> Answer {
         return Answer::new("present", seen);
     }
     let tools: Vec<String> = gone.iter().map(|(name, path)| format!("{name}={path}")).collect();
+    let entries: Vec<String> = gone.keys().cloned().collect();
     let mut paths: Vec<String> = gone.into_values().collect();
     paths.sort();
     paths.dedup();
@@ -129,16 +129,19 @@ fn cached_tools(inquiry: &Inquiry<'_>) -> Answer {
         format!("the cache of {} names tools that do not exist: {list}", tree.display()),
         format!("{} 的缓存记录了已不存在的工具：{list}", tree.display()),
     );
-    Answer::new("gone", seen).with("tools", tools).with("paths", paths)
+    Answer::new("gone", seen).with("tools", tools).with("paths", paths).with("entries", entries)
 }
 
-fn is_gone(host: &dyn Host, name: &str, value: &str, named: &[String]) -> bool {
+fn is_gone(host: &dyn Host, tree: &Path, name: &str, value: &str, named: &[String]) -> bool {
     if value.ends_with("-NOTFOUND") {
         // The compilers' own archivers are often not found and rarely used; the log tells when one was.
         return matches!(name, "CMAKE_AR" | "CMAKE_RANLIB") || named.iter().any(|tool| tool == value);
     }
     let path = Path::new(value);
+    // `-DCMAKE_LINKER=lld` becomes a path in the tree, where nothing ever was.
+    let made_up = path.parent() == Some(tree) || path.parent() == host.real(tree).ok().as_deref();
     path.is_absolute()
+        && !made_up
         && matches!(host.follow(path), Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory)
 }
 
@@ -157,7 +160,7 @@ fn detected(host: &dyn Host, tree: &Path) -> Vec<(String, String)> {
                 let Some(rest) = line.trim().strip_prefix("set(") else { continue };
                 let Some((name, value)) = rest.split_once(' ') else { continue };
                 let value = value.trim_end_matches(')').trim().trim_matches('"');
-                if TOOLS.contains(&name) && !value.is_empty() {
+                if NEEDED.iter().chain(OTHERS).any(|tool| *tool == name) && !value.is_empty() {
                     found.push((name.to_owned(), value.to_owned()));
                 }
             }
@@ -241,6 +244,7 @@ mod tests {
                 vec!["/nowhere/bin/llvm-ar", "/nowhere/bin/llvm-ranlib"],
             ),
             ("CMAKE_C_COMPILER:UNINITIALIZED=clang\n", "present", vec![]),
+            ("CMAKE_OBJDUMP:FILEPATH=/nowhere/bin/llvm-objdump\n", "present", vec![]),
             ("CMAKE_AR:FILEPATH=CMAKE_AR-NOTFOUND\n", "gone", vec!["CMAKE_AR-NOTFOUND"]),
             ("CMAKE_CXX_COMPILER_AR:FILEPATH=CMAKE_CXX_COMPILER_AR-NOTFOUND\n", "present", vec![]),
         ] {
@@ -249,6 +253,14 @@ mod tests {
             assert_eq!(answer.word, word, "{text}");
             assert_eq!(answer.values.get("paths").map(Value::to_list).unwrap_or_default(), paths, "{text}");
         }
+        write(&format!("CMAKE_AR:FILEPATH=/bin/sh\nCMAKE_LINKER:FILEPATH={}/lld\n", tree.display()));
+        assert_eq!(
+            ask("cached_tools", tree, &[("tool", Value::from("lld"))]).word,
+            "present",
+            "a bare name made absolute"
+        );
+
+        write("CMAKE_CXX_COMPILER_AR:FILEPATH=CMAKE_CXX_COMPILER_AR-NOTFOUND\n");
         let named = [("tool", Value::from("CMAKE_CXX_COMPILER_AR-NOTFOUND"))];
         assert_eq!(ask("cached_tools", tree, &named).word, "gone");
 

@@ -25,9 +25,10 @@ pub const QUESTIONS: &[Question] = &[Question {
             about: "The compilers that the log names; clang and clang++ when absent",
         },
         ArgSpec { name: "tree", required: false, about: "The build tree, whose cache may name the compiler" },
+        ArgSpec { name: "env_var", required: false, about: "CC or CXX, where the log says that it named the compiler" },
     ],
     answers: &["on_path", "prefix", "no_lld", "versioned_only", "gone_in_cache", "gone_path", "none"],
-    values: &["bin", "clang", "clangxx", "lld", "version", "note", "requested", "packages", "install"],
+    values: &["bin", "clang", "clangxx", "lld", "version", "note", "requested", "entries", "packages", "install"],
     ask: compiler_on_machine,
 }];
 
@@ -51,7 +52,10 @@ struct Candidate {
 fn compiler_on_machine(inquiry: &Inquiry<'_>) -> Answer {
     let host = inquiry.host;
     let tools = inquiry.list("tools");
-    let answer = if let Some(path) = tools.iter().find(|tool| tool.starts_with('/')) {
+    let by_variable = inquiry.text("env_var").and_then(|_| named_by_variables(host));
+    let answer = if let Some(answer) = by_variable {
+        answer
+    } else if let Some(path) = tools.iter().find(|tool| tool.starts_with('/')) {
         gone(inquiry, path)
     } else {
         let names = needed(&tools);
@@ -77,6 +81,18 @@ fn compiler_on_machine(inquiry: &Inquiry<'_>) -> Answer {
     let answer = answer.with("requested", requested);
     // Without a package there is nothing to advise.
     if packages.is_empty() { answer } else { answer.with("packages", packages).with("install", install) }
+}
+
+/// Says that CC and CXX lead to compilers by their full paths.
+fn named_by_variables(host: &dyn Host) -> Option<Answer> {
+    let program = |name: &str| {
+        let path = PathBuf::from(host.env(name)?);
+        (path.is_absolute() && is_program(host, &path)).then(|| path.display().to_string())
+    };
+    let (clang, clangxx) = (program("CC")?, program("CXX")?);
+    let seen =
+        Text::new(format!("CC and CXX name {clang} and {clangxx}"), format!("CC 与 CXX 指向 {clang} 和 {clangxx}"));
+    Some(Answer::new("on_path", seen).with("clang", clang).with("clangxx", clangxx))
 }
 
 /// Lists the names that must stand in one folder: the pair, of the version that is asked for.
@@ -111,7 +127,11 @@ fn gone(inquiry: &Inquiry<'_>, path: &str) -> Answer {
     }
     let cache = inquiry.text("tree").and_then(|tree| Cache::read(host, Path::new(&tree)));
     let keys = ["CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER", "CMAKE_ASM_COMPILER"];
-    let cached = cache.is_some_and(|cache| keys.iter().any(|key| cache.get(key) == Some(path)));
+    let value = |key: &&str| cache.as_ref().and_then(|cache| cache.get(key)).map(str::to_owned);
+    let cached = keys.iter().any(|key| value(key).as_deref() == Some(path));
+    let lost =
+        |key: &&&str| value(key).is_some_and(|value| value.starts_with('/') && host.follow(Path::new(&value)).is_err());
+    let entries: Vec<String> = keys.iter().filter(lost).map(|key| (*key).to_owned()).collect();
     let in_command = inquiry.command.unwrap_or_default().iter().any(|word| word.to_string_lossy().contains(path));
     let in_env = host
         .env_names()
@@ -130,7 +150,7 @@ fn gone(inquiry: &Inquiry<'_>, path: &str) -> Answer {
     } else {
         ("gone_path", Text::new(format!("{path} does not exist here"), format!("本机没有 {path}")))
     };
-    let answer = Answer::new(word, seen);
+    let answer = Answer::new(word, seen).with("entries", entries);
     let names = needed(&[]);
     let candidate = candidates(host).into_iter().find(|candidate| holds(host, &candidate.bin, &names));
     candidate.map_or(answer.clone(), |candidate| at(&candidate.bin, &names, answer))
