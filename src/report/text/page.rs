@@ -95,7 +95,8 @@ impl<'a> Page<'a> {
             // Redacted as a whole: rules may look across lines.
             let text = self.redactor.redact(&piece.text).into_string();
             let lines: Vec<&str> = text.lines().collect();
-            for (number, line) in (piece.first_line..).zip(lines.iter().take(MOST_LINES)) {
+            for (index, line) in (0..).zip(lines.iter().take(MOST_LINES)) {
+                let number = piece.first_line.saturating_add(index);
                 let cut = line.char_indices().nth(WIDEST);
                 let (line, more) = cut.map_or((*line, ""), |(at, _)| (&line[..at], " …"));
                 let shown = escape_for_terminal(line);

@@ -62,13 +62,13 @@ pub fn render_plan(result: &PlanResult, style: &TextStyle) -> String {
 /// Renders the end of `fix rollback`.
 pub fn render_rollback(result: &RollbackResult, style: &TextStyle) -> String {
     let mut page = Page::new(style);
-    let sentences: [(&[String], fn(&str) -> Text); 2] =
-        [(&result.restored, |path| words::restored_path(path)), (&result.kept, |path| words::kept_path(path))];
-    for (paths, sentence) in sentences {
-        for path in paths {
-            let path = page.safe(path);
-            page.line(PLAIN, 0, sentence(&path).get(style.lang));
-        }
+    for path in &result.restored {
+        let path = page.safe(path);
+        page.line(PLAIN, 0, words::restored_path(path).get(style.lang));
+    }
+    for path in &result.kept {
+        let path = page.safe(path);
+        page.line(PLAIN, 0, words::kept_path(path).get(style.lang));
     }
     show_refused(&mut page, &result.refused);
     show_outcome(&mut page, result.outcome);
