@@ -6,8 +6,9 @@
 mod patch;
 mod screen;
 mod unified;
-mod words;
+pub(crate) mod words;
 
 pub use patch::{LeftOut, Patch, Reason, render_patch};
 pub use screen::{Colour, ScreenStyle, render_for_screen, shown_command};
+pub(crate) use screen::{bytes_for_reading, thousands};
 pub use unified::DiffError;

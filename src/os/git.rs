@@ -366,7 +366,8 @@ mod tests {
     #[test]
     fn what_cannot_be_read_tracks_everything() {
         let lab = Lab::new();
-        let damages: [(&str, fn(&Path)); 5] = [
+        type Damage = fn(&Path);
+        let damages: [(&str, Damage); 5] = [
             ("garbage", |git| fs::write(git.join("index"), b"garbage").unwrap()),
             ("cut off", |git| {
                 let bytes = fs::read(git.join("index")).unwrap();

@@ -84,6 +84,27 @@ impl Redactor {
         self.redact(value)
     }
 
+    /// Takes the secrets out of a command's words, seen together: `--token` and what follows it.
+    pub fn redact_words(&mut self, words: &[String]) -> Vec<Redacted> {
+        let ranges = secret_ranges(&words.join(" "));
+        let mut at = 0;
+        let mut out = Vec::with_capacity(words.len());
+        for word in words {
+            let inside = at..at + word.len();
+            let (mut text, mut done) = (String::new(), at);
+            for range in ranges.iter().filter(|range| range.start < inside.end && inside.start < range.end) {
+                let (start, end) = (range.start.max(inside.start), range.end.min(inside.end));
+                text.push_str(&word[done - at..start - at]);
+                text.push_str(&self.placeholder(&word[start - at..end - at]));
+                done = end;
+            }
+            text.push_str(&word[done - at..]);
+            out.push(self.redact(&text));
+            at = inside.end + 1;
+        }
+        out
+    }
+
     /// Says how many different secrets were taken out so far.
     pub fn count(&self) -> usize {
         self.numbers.len()
@@ -184,6 +205,15 @@ mod tests {
             "https://<secret-4>@a".replace('4', "1")
         );
         assert_eq!(redactor.count(), 3);
+    }
+
+    #[test]
+    fn words_of_a_command_are_seen_together() {
+        let words = ["curl", "-u", "me:hunter2", "--token", "abcd", "-H", "Cookie: a=b c", "https://h/x"];
+        let shown = Redactor::new(Profile::Secrets).redact_words(&words.map(str::to_owned));
+        let shown: Vec<&str> = shown.iter().map(Redacted::as_str).collect();
+        assert_eq!(shown[..6], ["curl", "-u", "<secret-1>", "--token", "<secret-2>", "-H"]);
+        assert!(!shown.concat().contains("a=b"), "{shown:?}");
     }
 
     #[test]

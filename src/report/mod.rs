@@ -1,1 +1,136 @@
 //! One model of a result, and its renderings.
+//!
+//! The structs here are what leaves `fix`: whoever diagnoses, applies or undoes converts into them. Everything
+//! that is rendered, as JSON or as text, is redacted on the way out; no caller has to think of it. JSON is
+//! English and only ever gains keys; [`SCHEMA_VERSION`] rises when one changes its meaning.
+
+pub mod json;
+mod outcome;
+mod results;
+pub mod text;
+mod time;
+pub mod words;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::recipe::{Applicability, CaseVerdict, Text, Values};
+
+pub use outcome::{Outcome, RefusalReason};
+pub use results::{
+    ApplyResult, CaseLine, Catalogue, CatalogueLine, ChangeKind, ChangeLine, CheckLine, History, HistoryLine,
+    ParamLine, PlanResult, RecipePage, Refusal, RepairLine, RollbackResult, RunLine, RunResult,
+};
+pub use time::rfc3339;
+
+/// The number in every JSON document.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What is wrong and why: the document of `fix diagnose` and `fix audit`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// By rank, the likeliest cause first.
+    pub findings: Vec<Finding>,
+    pub outcome: Outcome,
+    /// What there is to go by when nothing known matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmatched: Option<Unmatched>,
+}
+
+/// A known issue that explains what was seen.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    pub id: String,
+    pub slug: String,
+    /// 1 is the cause to deal with first.
+    pub rank: usize,
+    pub confidence: Confidence,
+    pub applicability: Applicability,
+    pub params: Values,
+    pub evidence: Vec<Evidence>,
+    pub answers: Vec<AnswerLine>,
+    #[serde(serialize_with = "english")]
+    pub title: Text,
+    /// What is wrong, here where the machine tells, else in general.
+    #[serde(serialize_with = "english")]
+    pub cause: Text,
+    #[serde(serialize_with = "english")]
+    pub remedy: Text,
+    /// What `fix` would do, one sentence a change; for the terminal.
+    #[serde(skip)]
+    pub repair: Vec<Text>,
+    /// Why it is not `safe`; for the terminal.
+    #[serde(skip)]
+    pub limits: Vec<Text>,
+}
+
+/// How sure a finding is, in rising order after `Refuted`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    Refuted,
+    Possible,
+    Likely,
+    Certain,
+}
+
+/// Lines of a log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// Name of the file, `-` for standard input, or the stream of a command.
+    pub source: String,
+    /// 1-based, of the original.
+    pub first_line: u64,
+    pub last_line: u64,
+    pub text: String,
+}
+
+/// What the machine said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AnswerLine {
+    pub question: String,
+    pub answer: String,
+    #[serde(serialize_with = "english")]
+    pub seen: Text,
+}
+
+/// What there is to go by when no recipe matches.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Unmatched {
+    /// The lines that look most like a first error.
+    pub telling: Vec<Evidence>,
+    pub nearest: Vec<Nearest>,
+}
+
+/// A recipe that resembles what was seen.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Nearest {
+    pub id: String,
+    #[serde(serialize_with = "english")]
+    pub title: Text,
+}
+
+impl From<CaseVerdict> for Confidence {
+    fn from(verdict: CaseVerdict) -> Self {
+        match verdict {
+            CaseVerdict::Certain => Confidence::Certain,
+            CaseVerdict::Likely => Confidence::Likely,
+            CaseVerdict::Possible => Confidence::Possible,
+            CaseVerdict::Refuted => Confidence::Refuted,
+        }
+    }
+}
+
+/// Serialises the English side of a text: JSON is for programs and for people of all languages.
+pub(crate) fn english<S: Serializer>(text: &Text, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&text.en)
+}
+
+/// Serialises the English sides of texts.
+pub(crate) fn all_english<S: Serializer>(texts: &[Text], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(texts.iter().map(|text| &text.en))
+}
+
+/// Serialises the English side of a text that may be absent.
+pub(crate) fn maybe_english<S: Serializer>(text: &Option<Text>, serializer: S) -> Result<S::Ok, S::Error> {
+    text.as_ref().map(|text| &text.en).serialize(serializer)
+}

@@ -1,0 +1,95 @@
+//! What the reports say, in both languages: one function a sentence.
+
+use crate::diff::words::sentences;
+
+sentences! {
+    nothing_wrong() "nothing is wrong" "未发现问题";
+    found() "known issues were found" "发现已知问题";
+    no_match() "no known issue matches what went wrong" "出现失败，但没有匹配的已知问题";
+    nothing_to_do() "nothing to do: the repair is in place" "无需操作：修复已就位";
+    repaired() "repaired and verified" "已修复并通过验证";
+    would_change() "dry run: nothing was changed" "试运行：未做任何改动";
+    planned() "the plan was written; nothing was changed" "已写出计划，未做任何改动";
+    declined() "declined: nothing was changed" "已拒绝：未做任何改动";
+    refused() "refused: nothing was changed" "拒绝执行：未做任何改动";
+    not_repaired() "not repaired: nothing that may be applied helps" "未修复：没有可应用的办法";
+    rolled_back() "the repair was not proved and was taken back" "修复未能得到证实，已撤回";
+    restored() "the state before the repair is back" "已恢复到修复之前的状态";
+    needs_attention() "taking the repair back did not complete: please look at the paths named above" "撤回未能完成：请检查上面列出的路径";
+    passed() "the command passed" "命令执行成功";
+    still_failing() "the command still fails" "命令仍然失败";
+    listed() "listed" "已列出";
+    interrupted() "interrupted: the state before the repair is back" "已中断：已恢复到修复之前的状态";
+    failed() "`fix` itself failed" "`fix` 自身出错";
+
+    certain() "certain" "确定";
+    likely() "likely" "很可能";
+    possible() "possible" "可能";
+    refuted() "refuted by this machine" "本机情况与之不符";
+
+    in_source(source) "in {source}:" "见 {source}：";
+    machine() "this machine:" "本机情况：";
+    cause(text) "cause: {text}" "原因：{text}";
+    remedy(text) "remedy: {text}" "办法：{text}";
+    would_do() "`fix` would:" "`fix` 将会：";
+    apply_safe(id) "safe; apply it with `fix {id}`" "安全；用 `fix {id}` 应用";
+    apply_confirm(id) "needs your yes; see it with `fix {id}`" "需要您确认；用 `fix {id}` 查看";
+    apply_manual() "`fix` does not do this for you" "`fix` 不会代为执行";
+    because(reason) "because {reason}" "原因是 {reason}";
+    telling_lines() "the lines that tell most:" "最能说明问题的行：";
+    nearest() "the nearest known issues:" "最相近的已知问题：";
+    how_to_report() "to report it: `fix report` writes a bundle without secrets" "如需上报：`fix report` 会生成不含敏感信息的材料包";
+    more_evidence(count) "… {count} more lines" "……另有 {count} 行";
+
+    column_id() "ID" "编号";
+    column_level() "LEVEL" "级别";
+    column_title() "TITLE" "标题";
+    column_time() "TIME (UTC)" "时间（UTC）";
+    column_outcome() "OUTCOME" "结果";
+    column_changes() "CHANGES" "改动";
+    column_kept() "KEPT" "占用";
+    column_issues() "ISSUES" "问题";
+    column_folder() "FOLDER" "目录";
+    no_recipes() "no recipe matches" "没有匹配的修复方案";
+    no_history() "nothing was changed yet" "尚无任何改动";
+    safe() "safe" "安全";
+    confirm() "confirm" "需确认";
+    manual() "manual" "手动";
+
+    also(names) "also called: {names}" "别名：{names}";
+    level(level) "level: {level}" "级别：{level}";
+    why(text) "why: {text}" "理由：{text}";
+    departs(text) "departs from the FAQ: {text}" "与 FAQ 的不同之处：{text}";
+    causes() "causes told apart:" "可区分的成因：";
+    case(name, level) "{name} ({level}):" "{name}（{level}）：";
+    advice_only() "advice only" "仅提供建议";
+    steps(verbs) "steps: {verbs}" "步骤：{verbs}";
+    params() "parameters, for `--set NAME=VALUE`:" "参数（用于 `--set NAME=VALUE`）：";
+    one_of(choices) "one of {choices}" "可取 {choices}";
+    references() "references:" "参考：";
+
+    change_write(path) "wrote {path}" "写入 {path}";
+    change_tree(path) "set aside {path}" "移走并保留 {path}";
+    change_tree_of(path, files, size) "set aside {path} ({files} files, {size})" "移走并保留 {path}（{files} 个文件，{size}）";
+    change_run(command) "ran {command}" "运行 {command}";
+    change_environment(name) "set {name} for the command" "为命令设置 {name}";
+    check_holds(question, answer) "proved: {question} is {answer}" "已证实：{question} 为 {answer}";
+    check_fails(question, answer) "not proved: {question} is {answer}" "未证实：{question} 为 {answer}";
+    hint(text) "hint: {text}" "提示：{text}";
+    take_back(group) "take it back with `fix rollback {group}`" "撤销：`fix rollback {group}`";
+    next(command) "next: {command}" "接下来：{command}";
+    ran(number, status) "run {number}: exit status {status}" "第 {number} 次运行：退出状态 {status}";
+    ran_with(number, status, repairs) "run {number}, after {repairs}: exit status {status}" "第 {number} 次运行（在 {repairs} 之后）：退出状态 {status}";
+    still_wrong() "still wrong:" "仍然存在的问题：";
+    restored_path(path) "restored {path}" "已恢复 {path}";
+    kept_path(path) "kept what stood in the way: {path}" "已保留挡在原位的内容：{path}";
+    plan_file(path) "plan: {path}" "计划文件：{path}";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::words::check_sentences;
+
+    check_sentences!();
+}
