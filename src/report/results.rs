@@ -247,7 +247,7 @@ impl RecipePage {
                 .map(|case| CaseLine {
                     name: case.name.clone(),
                     applicability: case.applicability,
-                    says: case.says.clone(),
+                    says: case.says.fill(&std::collections::BTreeMap::new()),
                     steps: case.steps.iter().map(|step| step.verb.clone()).collect(),
                 })
                 .collect(),

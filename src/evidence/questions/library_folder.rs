@@ -12,7 +12,7 @@ use super::distribution::Distribution;
 use super::object_kind::is_library;
 use super::{Answer, ArgSpec, Inquiry, Question, UNKNOWN};
 use crate::evidence::{FileKind, Host};
-use crate::recipe::{Text, Value};
+use crate::recipe::Text;
 
 /// The questions of this file.
 pub const QUESTIONS: &[Question] = &[Question {
