@@ -1,203 +1,305 @@
 //! `fix <issue>… [-- CMD]`: diagnose these issues here, show the diff, ask, apply, verify.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::args::Apply;
 use super::reading::{Asking, Reader, Reading, origin_of, recipe_of};
-use super::repair::{
-    Build, Carried, Judgement, Permission, Timeout, carry_out, checks, judge, permission,
-};
+use super::repair::{Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission};
 use super::session::Session;
-use super::{planfile, selecting, showing, writing};
-use crate::change::EnvOverlay;
+use super::{convert, environment, planfile, selecting, writing};
+use crate::change::{Change, EnvOverlay};
 use crate::diagnosis::{Confidence, Finding, Origin, examine};
-use crate::plan::{self, Plan, Surroundings};
-use crate::recipe::{Applicability, Entry, Stage, Text, Values};
-use crate::report::RepairReport;
+use crate::diff::{Reason, render_for_screen, render_patch};
+use crate::os::process::ReplayableStdin;
+use crate::plan::{self, Plan, Rerun, Surroundings};
+use crate::recipe::catalogue::{Catalogue, Entry};
+use crate::recipe::{Applicability, Recipe, Stage, Text, Values};
+use crate::report::{self, ApplyResult, Outcome, Refusal};
+use crate::verify::Checked;
 
-/// Exit status: nothing wrong, nothing to do, or repaired and verified.
-const DONE: u8 = 0;
-/// Exit status: findings, declined, refused, or not proved.
-const NOT_DONE: u8 = 1;
-/// Exit status: an undo did not complete.
-const ATTENTION: u8 = 2;
-
-/// One issue that was found here, with its plan.
+/// One issue that was found here.
 pub struct Found {
     pub finding: Finding,
-    pub plan: Plan,
+    pub plan: Result<Plan, Refusal>,
     pub reading: Reading,
 }
 
 /// Applies issues, or a reviewed plan; returns the exit status.
 pub fn run(args: &Apply, session: &Session) -> Result<u8> {
+    let timeout = args.rerun.rerun_timeout.map(Duration::from_secs);
     if let Some(path) = &args.plan {
         let reviewed = planfile::read(session, path)?;
-        return planfile::apply(session, &reviewed, |found, command| carry(session, args, found, command));
+        let command = reviewed.command();
+        let found = reviewed.make_again(session)?;
+        return carry(session, found, non_empty(&command), timeout);
     }
-    let entries = selecting::entries(&args.issues)?;
-    let found = look(session, &entries, non_empty(&args.cmd), &session.set_for(&entries)?)?;
-    carry(session, args, found, non_empty(&args.cmd))
+    let catalogue = Catalogue::embedded();
+    let entries = selecting::entries(&catalogue, &args.issues)?;
+    let command = non_empty(&args.cmd);
+    let found = examine_all(session, &entries, command, None)?;
+    carry(session, found, command, timeout)
 }
 
-fn non_empty(command: &[OsString]) -> Option<&[OsString]> {
+/// Returns a command, or `None` for an empty one.
+pub fn non_empty(command: &[OsString]) -> Option<&[OsString]> {
     (!command.is_empty()).then_some(command)
 }
 
-/// Examines issues on this machine; says which are not found.
-pub fn look(
+/// Examines issues on this machine, with the logs that the user named; says which are not found. `given` are the
+/// parameters of a reviewed plan, which then stand for the logs.
+pub fn examine_all(
     session: &Session,
-    entries: &[&'static Entry],
+    entries: &[&Entry],
     command: Option<&[OsString]>,
-    set: &Values,
+    given: Option<&Values>,
 ) -> Result<Vec<Found>> {
+    let recipes: Vec<Recipe> = entries.iter().map(|entry| recipe_of(entry, session)).collect::<Result<_>>()?;
     let reader = Reader::new(entries.to_vec());
-    let logs: Vec<&Path> = session.common.log.iter().map(AsRef::as_ref).collect();
+    let logs: Vec<&Path> = match given {
+        Some(_) => Vec::new(),
+        None => session.common.log.iter().map(AsRef::as_ref).collect(),
+    };
     let reading = reader.read_named(session, logs.iter().copied())?;
-    let origin = if session.common.log_only { Origin::Elsewhere } else { Origin::ThisMachine };
-    // A log given by name with a command to repair is of this machine unless the user says otherwise; with no
-    // command it must speak of this project.
-    let origin = match (origin, logs.is_empty(), command) {
-        (Origin::ThisMachine, false, None) => origin_of(session, &reading, &logs),
-        (origin, _, _) => origin,
+    let set = match given {
+        Some(given) => given.clone(),
+        None => selecting::set_values(session, &recipes)?,
+    };
+    // A log that comes with the command which wrote it is of this machine; else it must speak of this project.
+    let origin = match (session.common.log_only, logs.is_empty(), command) {
+        (true, _, _) => Origin::Elsewhere,
+        (false, false, None) => origin_of(session, &reading, &logs),
+        (false, _, _) => Origin::ThisMachine,
     };
     let roots = session.roots()?;
     let asking = Asking { host: session.host(), origin, command };
-    let mut found = Vec::new();
-    for entry in entries {
-        let recipe = recipe_of(entry, session)?;
-        let set: Values = set
-            .iter()
-            .filter(|(name, _)| recipe.params.iter().any(|param| param.name == **name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        let Some(finding) = examine(&recipe, &reader.evidence(&reading, &asking, &set)) else {
-            showing::not_found(session, &recipe);
+    let mut all = Vec::new();
+    for recipe in &recipes {
+        let known = |name: &String| recipe.params.iter().any(|param| param.name == *name);
+        let set: Values = set.iter().filter(|(name, _)| known(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
+        let Some(finding) = examine(recipe, &reader.evidence(&reading, &asking, &set)) else {
+            let (id, title) = (&recipe.id, &recipe.title);
+            let place = if logs.is_empty() { ("here", "此处") } else { ("in the log", "日志中") };
+            session.say(&Text::new(
+                format!("{id}: no sign of it {} ({})", place.0, title.en),
+                format!("{id}：{}没有该问题的迹象（{}）", place.1, title.zh),
+            ));
             continue;
         };
         let surroundings = Surroundings { host: session.host(), command, roots: &roots };
-        match plan::build(&finding, &surroundings) {
-            Ok(plan) => found.push(Found { finding, plan, reading: reading.clone() }),
-            Err(error) => return Err(showing::plan_failure(&error)),
-        }
+        let plan = plan::build(&finding, &surroundings).map_err(|error| convert::plan_refusal(&error));
+        all.push(Found { finding, plan, reading: reading.clone() });
     }
-    Ok(found)
+    Ok(all)
 }
 
-/// Shows, asks, applies and verifies.
-fn carry(session: &Session, args: &Apply, found: Vec<Found>, command: Option<&[OsString]>) -> Result<u8> {
-    let mut report = Vec::new();
-    for one in &found {
-        showing::finding_and_plan(session, &one.finding, &one.plan)?;
+/// Shows findings and their plans.
+pub fn show(session: &Session, found: &[Found]) {
+    if session.common.json || session.common.quiet {
+        return;
     }
-    showing::patch(session, found.iter().map(|one| &one.plan))?;
-    let standing: Vec<&Found> =
-        found.iter().filter(|one| one.finding.confidence != Confidence::Refuted).collect();
-    if standing.is_empty() {
-        showing::repairs(session, "nothing_to_do", &report)?;
-        return Ok(DONE);
+    for (at, one) in found.iter().enumerate() {
+        let mut shown = convert::finding(&one.finding, at + 1, one.plan.as_ref().ok());
+        // The plan is shown whole right below.
+        shown.repair = Vec::new();
+        let diagnosis = report::Diagnosis { findings: vec![shown], outcome: Outcome::Found, unmatched: None };
+        anstream::print!("{}", report::text::render_diagnosis(&diagnosis, &session.text_style()));
+        if let Ok(plan) = &one.plan
+            && plan.acts()
+        {
+            anstream::print!("{}", render_for_screen(plan, session.lang(), &session.screen_style()));
+        }
     }
-    let acting: Vec<&Found> = standing
-        .iter()
-        .copied()
-        .filter(|one| one.plan.acts() && one.plan.applicability > Applicability::Manual)
-        .collect();
-    if acting.is_empty() {
-        report.extend(standing.iter().map(|one| RepairReport::advice(&one.plan)));
-        showing::repairs(session, "advice", &report)?;
-        return Ok(NOT_DONE);
-    }
-    let plans: Vec<Plan> = acting.iter().map(|one| one.plan.clone()).collect();
-    if session.common.dry_run {
-        session.say(&Text::new("dry run: nothing was changed", "试运行：未作任何改动"));
-        report.extend(plans.iter().map(RepairReport::dry_run));
-        showing::repairs(session, "would_change", &report)?;
-        return Ok(NOT_DONE);
-    }
-    for plan in &plans {
-        let why = match permission(session, plan)? {
-            Permission::Granted => continue,
-            Permission::Declined => Text::new("declined: nothing was changed", "已拒绝：未作任何改动"),
-            Permission::Withheld(why) => why,
+}
+
+/// Writes the patch that `--patch` asks for: exact bytes, mode 0600.
+pub fn write_patch(session: &Session, found: &[Found]) -> Result<()> {
+    let Some(target) = &session.common.patch else { return Ok(()) };
+    let plans: Vec<&Plan> = found.iter().filter_map(|one| one.plan.as_ref().ok()).collect();
+    let Some(first) = plans.first() else { return Ok(()) };
+    let changes: Vec<Change> = plans.iter().flat_map(|plan| plan.changes.iter().cloned()).collect();
+    let patch = render_patch(&first.root, &changes).context("cannot make the patch")?;
+    for left in &patch.left_out {
+        let path = &left.path;
+        let (en, zh) = match left.reason {
+            Reason::OutsideRoot => ("it lies outside the project", "位于项目之外"),
+            Reason::HoldsSecret => ("its lines hold a secret", "其内容含敏感信息"),
+            Reason::GitsOwn => ("it is git's own", "属于 git 自身"),
+            Reason::Permissions => ("a patch does not carry its permissions", "补丁无法携带其权限"),
+            Reason::Folder => ("a folder is set aside", "整个目录将被移走"),
+            Reason::WrittenByCommand => ("a command writes it", "由命令写入"),
         };
-        session.say(&why);
-        report.push(RepairReport::withheld(plan, &why));
-        showing::repairs(session, "not_applied", &report)?;
-        return Ok(NOT_DONE);
+        session.say(&Text::new(format!("not in the patch: {path} ({en})"), format!("未包含在补丁中：{path}（{zh}）")));
     }
-    let carried = apply(session, args, &acting, &plans, command)?;
-    for plan in &plans {
-        showing::carried(session, plan, &carried);
-        report.push(RepairReport::of(plan, &carried));
+    if target == Path::new("-") {
+        std::io::stdout().write_all(&patch.bytes)?;
+        return Ok(());
     }
-    let (word, code) = match &carried {
-        Carried::Kept(Judgement::Repaired) => ("repaired", DONE),
-        Carried::Kept(_) => ("repaired_but_failing", NOT_DONE),
-        Carried::Undone(_) => ("rolled_back", NOT_DONE),
-        Carried::NeedsAttention { .. } => ("needs_attention", ATTENTION),
+    let path = session.resolve(target);
+    let mut open = std::fs::OpenOptions::new();
+    open.write(true).create(true).truncate(true).mode(0o600);
+    open.open(path.as_path())
+        .and_then(|mut file| file.write_all(&patch.bytes))
+        .with_context(|| format!("cannot write `{path}`"))
+}
+
+/// Shows, asks, applies and verifies; returns the exit status.
+fn carry(session: &Session, found: Vec<Found>, command: Option<&[OsString]>, timeout: Option<Duration>) -> Result<u8> {
+    let mut result = ApplyResult {
+        outcome: Outcome::NothingToDo,
+        exit_code: 0,
+        group: None,
+        repairs: Vec::new(),
+        refused: Vec::new(),
+        next: Vec::new(),
     };
-    if code == DONE && command.is_none() {
-        showing::next_command(session, &plans);
+    show(session, &found);
+    write_patch(session, &found)?;
+    let standing: Vec<&Found> = found.iter().filter(|one| one.finding.confidence != Confidence::Refuted).collect();
+    if standing.is_empty() {
+        let outcome = if found.is_empty() { Outcome::NothingToDo } else { Outcome::NothingWrong };
+        return close(session, result, outcome, 0);
     }
-    showing::repairs(session, word, &report)?;
-    Ok(code)
+    let mut acting: Vec<(&Found, &Plan)> = Vec::new();
+    for one in &standing {
+        match &one.plan {
+            Ok(plan) if plan.acts() && plan.applicability > Applicability::Manual => acting.push((one, plan)),
+            Ok(plan) => result.repairs.push(convert::repair(plan, Outcome::NotRepaired, &[])),
+            Err(refusal) => result.refused.push(refusal.clone()),
+        }
+    }
+    if !result.refused.is_empty() {
+        return close(session, result, Outcome::Refused, 1);
+    }
+    if acting.is_empty() {
+        return close(session, result, Outcome::NotRepaired, 1);
+    }
+    if session.common.dry_run {
+        result.repairs.extend(acting.iter().map(|(_, plan)| convert::repair(plan, Outcome::WouldChange, &[])));
+        return close(session, result, Outcome::WouldChange, 1);
+    }
+    for (_, plan) in &acting {
+        match permission(session, plan)? {
+            Permission::Granted => {}
+            Permission::Declined => {
+                result.repairs.push(convert::repair(plan, Outcome::Declined, &[]));
+                return close(session, result, Outcome::Declined, 1);
+            }
+            Permission::Withheld(refusal) => {
+                result.refused.push(refusal);
+                return close(session, result, Outcome::Refused, 1);
+            }
+        }
+    }
+    apply(session, result, &acting, command, timeout)
 }
 
 fn apply(
     session: &Session,
-    args: &Apply,
-    acting: &[&Found],
-    plans: &[Plan],
+    mut result: ApplyResult,
+    acting: &[(&Found, &Plan)],
     command: Option<&[OsString]>,
-) -> Result<Carried> {
+    timeout: Option<Duration>,
+) -> Result<u8> {
     let mut overlay = EnvOverlay::default();
-    plans.iter().for_each(|plan| overlay.extend(&plan.overlay));
+    acting.iter().for_each(|(_, plan)| overlay.extend(&plan.overlay));
     let host = session.host_with(&overlay);
-    let findings: Vec<&Finding> = acting.iter().map(|one| &one.finding).collect();
-    let fingerprints: Vec<String> = findings.iter().map(|finding| finding.fingerprint()).collect();
-    let before = acting.iter().filter(|one| !one.reading.logs.is_empty()).map(|one| one.reading.stage).max();
-    let entries: Vec<&'static Entry> = crate::recipe::Catalogue::embedded().entries().collect();
-    let reader = Reader::new(entries);
-    let build =
-        Build { reader: &reader, session, timeout: args.rerun.rerun_timeout.map(Duration::from_secs) };
+    let findings: Vec<&Finding> = acting.iter().map(|(one, _)| &one.finding).collect();
+    let plans: Vec<&Plan> = acting.iter().map(|(_, plan)| *plan).collect();
+    let repaired: Vec<&str> = plans.iter().map(|plan| plan.recipe.as_str()).collect();
+    let before = acting.iter().filter(|(one, _)| !one.reading.logs.is_empty()).map(|(one, _)| one.reading.stage).max();
+    let catalogue = Catalogue::embedded();
+    let reader = Reader::new(catalogue.entries().iter().collect());
+    let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
+    let rerun = command.and_then(|_| merged_rerun(&plans));
+    let state = session.state()?;
     let root = &plans[0].root;
-    writing::recover(session, root)?;
-    let mut group = writing::group(session, root, command.unwrap_or_default())?;
-    let rerun = command.and_then(|_| merged_rerun(plans));
-    carry_out(session, &mut group, plans, &mut || {
-        let at_once = checks(&findings, &host, command, Stage::Static);
-        if at_once.iter().any(|checked| !checked.holds) {
-            return showing::first_failure(&at_once);
+    writing::recover(session, &state, root)?;
+    let mut group = writing::group(&state, root, command.unwrap_or_default());
+    let mut checked: Vec<Checked> = Vec::new();
+    let mut interrupted = false;
+    let carried = carry_out(session, &mut group, &plans, &mut |applied| {
+        checked = checks(&findings, &host, command, Stage::Static);
+        if let Some(not_proved) = judge_checks(&checked) {
+            return not_proved;
         }
         let Some(rerun) = &rerun else { return Judgement::Repaired };
-        showing::rerun(session, rerun);
-        let mut attempt = match build.run(rerun, &overlay, Timeout::OfReruns) {
+        let attempt = match build.again(rerun, &overlay, applied) {
             Ok(attempt) => attempt,
-            Err(error) => return Judgement::NotProved(Text::new(error.to_string(), error.to_string())),
+            Err(error) => return Judgement::NotProved(Text::new(format!("{error:#}"), format!("{error:#}"))),
         };
-        if !attempt.passed()
-            && let Err(error) = build.diagnose(&mut attempt, rerun, &overlay)
-        {
-            return Judgement::NotProved(Text::new(error.to_string(), error.to_string()));
+        interrupted = attempt.ended.interrupted.is_some();
+        checked = checks(&findings, &host, command, Stage::Rerun);
+        judge(&attempt, &repaired, &checked, before)
+    })?;
+    let (outcome, code) = match &carried {
+        Carried::Kept(Judgement::Repaired) => (Outcome::Repaired, 0),
+        Carried::Kept(_) => (Outcome::StillFailing, 1),
+        Carried::Undone(why) => {
+            session.say(&Text::new(format!("not proved: {}", why.en), format!("未能证实：{}", why.zh)));
+            (if interrupted { Outcome::Interrupted } else { Outcome::RolledBack }, 1)
         }
-        let after = checks(&findings, &host, command, Stage::Rerun);
-        judge(&attempt, &fingerprints, &after, before)
-    })
+        Carried::Refused(refusal) => {
+            result.refused.push(refusal.clone());
+            return close(session, result, Outcome::Refused, 1);
+        }
+        Carried::NeedsAttention { why, left } => {
+            let left = left.join("; ");
+            session.warn(&Text::new(
+                format!("taking the repair back did not complete ({why}): {left}"),
+                format!("撤回修复未能完成（{why}）：{left}"),
+            ));
+            (Outcome::NeedsAttention, 2)
+        }
+    };
+    let each = if code == 1 && outcome == Outcome::StillFailing { Outcome::Repaired } else { outcome };
+    result.repairs.extend(plans.iter().map(|plan| convert::repair(plan, each, &checked)));
+    if matches!(carried, Carried::Kept(_)) && !group.id().is_empty() {
+        result.group = Some(group.id().to_owned());
+        writing::prune(session, &state);
+    }
+    if code == 0 && command.is_none() {
+        next_step(session, &overlay);
+    }
+    close(session, result, outcome, code)
+}
+
+/// Says what the user does next where no command was given: the environment to set, and to run the build again.
+fn next_step(session: &Session, overlay: &EnvOverlay) {
+    for line in environment::shell_lines(overlay) {
+        anstream::eprintln!("  {line}");
+    }
+    session.say(&Text::new(
+        "next: run your build again (or let `fix run -- CMD` do it)",
+        "接下来：重新运行您的构建（或使用 `fix run -- CMD`）",
+    ));
+}
+
+fn close(session: &Session, mut result: ApplyResult, outcome: Outcome, code: u8) -> Result<u8> {
+    result.outcome = outcome;
+    result.exit_code = code;
+    if session.common.json {
+        print!("{}", report::json::render(&result));
+    } else if !session.common.quiet {
+        anstream::print!("{}", report::text::render_apply(&result, &session.text_style()));
+    }
+    Ok(code)
 }
 
 /// The command with what every plan adds to it.
-fn merged_rerun(plans: &[Plan]) -> Option<plan::Rerun> {
-    let mut plans = plans.iter().filter_map(|plan| plan.rerun.clone());
-    let mut all = plans.next()?;
-    for other in plans {
-        for word in other.argv {
-            if !all.argv.contains(&word) {
-                all.argv.push(word);
-            }
+fn merged_rerun(plans: &[&Plan]) -> Option<Rerun> {
+    let mut reruns = plans.iter().filter_map(|plan| plan.rerun.clone());
+    let mut all = reruns.next()?;
+    let mut seen: BTreeSet<OsString> = all.argv.iter().cloned().collect();
+    for word in reruns.flat_map(|other| other.argv) {
+        if seen.insert(word.clone()) {
+            all.argv.push(word);
         }
     }
     Some(all)

@@ -303,6 +303,9 @@ pub enum RecipeAction {
         #[arg(long, default_value = "fixtures")]
         fixtures: PathBuf,
     },
+    /// Print the literals that the scanner looks for, for comparisons with other tools
+    #[command(hide = true)]
+    Anchors,
     /// Write the reference of recipes, questions and verbs
     Docs {
         #[arg(value_name = "FILE", default_value = "docs/recipes.md")]

@@ -109,7 +109,10 @@ impl Story<'_> {
         }
         say("4. It builds.", "4. 构建通过。");
         self.show(&tools, "project", &["cmake".into(), "--build".into(), "build".into()])?;
-        say("5. And the repair can be taken back: the old build tree returns.", "5. 修复可以撤销：旧构建目录原样恢复。");
+        say(
+            "5. And the repair can be taken back: the old build tree returns.",
+            "5. 修复可以撤销：旧构建目录原样恢复。",
+        );
         self.show(&tools, "project", &["fix".into(), "history".into()])?;
         if self.show(&tools, "project", &["fix".into(), "rollback".into(), "--yes".into()])? != 0 {
             return Ok(1);
@@ -119,7 +122,10 @@ impl Story<'_> {
         if again == 0 {
             bail!("after the rollback the build should fail as before, but it passed");
         }
-        say("That is the whole story. Try it on your build: fix run -- CMD", "演示结束。在你的构建上试试：fix run -- CMD");
+        say(
+            "That is the whole story. Try it on your build: fix run -- CMD",
+            "演示结束。在你的构建上试试：fix run -- CMD",
+        );
         Ok(0)
     }
 

@@ -73,12 +73,16 @@ impl Fixture {
             let array = item.as_array().ok_or_else(|| broken(&format!("`{key}` is a list of texts")))?;
             array
                 .iter()
-                .map(|value| value.as_str().map(str::to_owned).ok_or_else(|| broken(&format!("`{key}` is a list of texts"))))
+                .map(|value| {
+                    value.as_str().map(str::to_owned).ok_or_else(|| broken(&format!("`{key}` is a list of texts")))
+                })
                 .collect()
         };
         for (key, item) in table.iter() {
             match key {
-                "expect" => fixture.expect = Some(item.as_str().ok_or_else(|| broken("`expect` is a text"))?.to_owned()),
+                "expect" => {
+                    fixture.expect = Some(item.as_str().ok_or_else(|| broken("`expect` is a text"))?.to_owned())
+                }
                 "also" => fixture.also = strings(item, key)?,
                 "command" => fixture.command = strings(item, key)?,
                 "set" => fixture.set = strings(item, key)?,

@@ -1,9 +1,106 @@
 //! The command line: one file a command. The only part that prints.
 
-mod args;
+mod apply;
+pub mod args;
+mod convert;
+mod demo;
+mod diagnose;
+mod environment;
+pub mod fixture;
+mod list;
+mod plan;
+mod planfile;
+mod progress;
+mod reading;
+mod recipe;
+mod repair;
+mod rollback;
+mod run;
+mod selecting;
+mod session;
+mod trial;
 pub mod vocabulary;
+mod writing;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::os::signals;
+use crate::recipe::Text;
+use args::Command;
+use session::Session;
+
+/// Exit status for usage, an unknown id, a broken recipe, or an internal error.
+const FAILED: u8 = 2;
+/// Exit status of `fix run` when `fix` itself failed, as `env` and `timeout` have it.
+const RUN_FAILED: u8 = 125;
+
+/// Something that is refused: a guard held. Exit status 1.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.en)]
+pub struct Refused(pub Text);
 
 /// Runs `fix` with this process's arguments.
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+pub fn main() -> ExitCode {
+    let cli = match args::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { FAILED } else { 0 };
+            // A closed pipe (`fix --help | head`) is nobody's failure.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let own_failure = if matches!(cli.command, Command::Run(_)) { RUN_FAILED } else { FAILED };
+    let session = match Session::new(cli.common) {
+        Ok(session) => session,
+        Err(error) => {
+            anstream::eprintln!("error: {error:#}");
+            return ExitCode::from(own_failure);
+        }
+    };
+    let done = dispatch(&cli.command, &session);
+    let flushed = std::io::stdout().flush();
+    match (done, flushed) {
+        (Ok(Code::Exit(code)), Ok(())) => ExitCode::from(code),
+        (Ok(Code::Signal(signal)), _) => {
+            signals::leave_by(signal);
+            ExitCode::from(u8::try_from(128 + signal).unwrap_or(FAILED))
+        }
+        (Ok(Code::Exit(code)), Err(error)) => {
+            if error.kind() == std::io::ErrorKind::BrokenPipe {
+                return ExitCode::from(code);
+            }
+            anstream::eprintln!("error: cannot write the output: {error}");
+            ExitCode::from(own_failure)
+        }
+        (Err(error), _) => {
+            session.fail(&error);
+            let refused = error.downcast_ref::<Refused>().is_some();
+            ExitCode::from(if refused && own_failure == FAILED { 1 } else { own_failure })
+        }
+    }
+}
+
+/// How the process ends.
+pub enum Code {
+    Exit(u8),
+    /// By this signal, as the user's command did.
+    Signal(i32),
+}
+
+fn dispatch(command: &Command, session: &Session) -> anyhow::Result<Code> {
+    let code = match command {
+        Command::Apply(args) => apply::run(args, session),
+        Command::Run(args) => return run::run(args, session),
+        Command::Diagnose(args) => diagnose::run(args, session),
+        Command::Plan(args) => plan::run(args, session),
+        Command::List(args) => list::list(args, session),
+        Command::Show(args) => list::show(args, session),
+        Command::History(args) => rollback::history(args, session),
+        Command::Rollback(args) => rollback::run(args, session),
+        Command::Recipe(args) => recipe::run(&args.action, session),
+        Command::Demo(args) => demo::run(args, session),
+    };
+    code.map(Code::Exit)
 }

@@ -12,12 +12,15 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::Refused;
-use super::apply::{Found, examine_all};
+use super::apply::{Found, examine_all, non_empty};
+use super::selecting;
 use super::session::Session;
-use super::{selecting, showing};
+use crate::diagnosis::Finding;
+use crate::diff::{ScreenStyle, render_for_screen};
+use crate::plan::Plan;
 use crate::recipe::catalogue::Catalogue;
-use crate::recipe::{Text, Values};
-use crate::redact::redact;
+use crate::recipe::{Applicability, Text, Values};
+use crate::redact::{Profile, Redactor};
 
 /// Number of this file format.
 const FORMAT: u32 = 1;
@@ -42,55 +45,62 @@ pub struct PlanFile {
 struct Reviewed {
     id: String,
     case: String,
-    applicability: String,
+    applicability: Applicability,
     /// Parameters from logs and the command line.
     params: Values,
     digest: String,
     /// What it does, for the reviewer; redacted.
-    shown: String,
+    shown: Vec<String>,
 }
 
-/// Writes a plan file, mode 0600.
-pub fn write(session: &Session, path: &Path, found: &[Found], command: &[OsString]) -> Result<()> {
+/// Writes plans to a file, mode 0600; returns the digests.
+pub fn write(session: &Session, path: &Path, planned: &[(&Finding, &Plan)], command: &[OsString]) -> Result<String> {
     let mut repairs = Vec::new();
-    for one in found {
-        for (name, value) in &one.finding.given {
+    let mut redactor = Redactor::new(Profile::Secrets);
+    for (finding, plan) in planned {
+        for (name, value) in &finding.given {
             let text = value.to_text();
-            if redact(&text).as_str() != text {
-                bail!("the parameter `{name}` holds a secret, and a plan file is read by others\nhint: use `fix {}` here", one.plan.recipe);
+            if redactor.redact_value(name, &text).as_str() != text {
+                bail!(
+                    "the parameter `{name}` holds a secret, and a plan file is read by others\nhint: use `fix {}` here",
+                    plan.recipe
+                );
             }
         }
         repairs.push(Reviewed {
-            id: one.plan.recipe.clone(),
-            case: one.plan.case.clone(),
-            applicability: showing::applicability_word(one.plan.applicability).to_owned(),
-            params: one.finding.given.clone(),
-            digest: one.plan.digest(),
-            shown: showing::plan_text(session, &one.plan),
+            id: plan.recipe.clone(),
+            case: plan.case.clone(),
+            applicability: plan.applicability,
+            params: finding.given.clone(),
+            digest: plan.digest(),
+            shown: render_for_screen(plan, session.lang(), &ScreenStyle::default())
+                .lines()
+                .map(str::to_owned)
+                .collect(),
         });
     }
     let command = command
         .iter()
-        .map(|word| word.to_str().map(str::to_owned).with_context(|| format!("{} is not UTF-8", word.display())))
+        .map(|word| word.to_str().map(str::to_owned).with_context(|| format!("`{}` is not UTF-8", word.display())))
         .collect::<Result<Vec<String>>>()?;
-    for word in &command {
-        if redact(word).as_str() != word {
-            bail!("the command holds a secret, and a plan file is read by others");
-        }
+    if redactor.redact_words(&command).iter().zip(&command).any(|(redacted, word)| redacted.as_str() != word) {
+        bail!("the command holds a secret, and a plan file is read by others\nhint: pass secrets by the environment");
     }
+    let digest = repairs.iter().map(|repair| repair.digest.as_str()).collect::<Vec<_>>().join(":");
     let file = PlanFile { schema_version: FORMAT, project: session.project().to_string(), repairs, command };
     let mut text = serde_json::to_string_pretty(&file)?;
     text.push('\n');
     if path == Path::new("-") {
         std::io::stdout().write_all(text.as_bytes())?;
-        return Ok(());
+        return Ok(digest);
     }
     let path = session.resolve(path);
     let mut open = std::fs::OpenOptions::new();
     open.write(true).create(true).truncate(true).mode(0o600);
     open.open(path.as_path())
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| format!("cannot write `{path}`"))
+        .with_context(|| format!("cannot write `{path}`"))?;
+    Ok(digest)
 }
 
 /// Reads a plan file.
@@ -124,19 +134,23 @@ impl PlanFile {
         let mut all = Vec::new();
         for reviewed in &self.repairs {
             let entry = selecting::entry(&catalogue, &reviewed.id)?;
-            let found = examine_all(session, &[entry], (!command.is_empty()).then_some(&command), &reviewed.params)?;
+            let found = examine_all(session, &[entry], non_empty(&command), Some(&reviewed.params))?;
             let Some(found) = found.into_iter().next() else {
                 return Err(stale(&reviewed.id, "this machine shows nothing of it any more", "本机已无此问题的迹象"));
             };
-            if found.plan.case != reviewed.case {
-                let (was, is) = (&reviewed.case, &found.plan.case);
+            let plan = match &found.plan {
+                Ok(plan) => plan,
+                Err(refusal) => return Err(stale(&reviewed.id, &refusal.says.en, &refusal.says.zh)),
+            };
+            if plan.case != reviewed.case {
+                let (was, is) = (&reviewed.case, &plan.case);
                 return Err(stale(
                     &reviewed.id,
                     &format!("the cause was `{was}` and is `{is}` now"),
                     &format!("原因当时为 `{was}`，现在为 `{is}`"),
                 ));
             }
-            if found.plan.digest() != reviewed.digest {
+            if plan.digest() != reviewed.digest {
                 return Err(stale(
                     &reviewed.id,
                     "the repair would do something else now: files, folders, environment or command changed since",
@@ -151,7 +165,9 @@ impl PlanFile {
 
 fn stale(id: &str, en: &str, zh: &str) -> anyhow::Error {
     Refused(Text::new(
-        format!("refusing the reviewed plan for `{id}`: {en}\nhint: make and review a new plan with `fix plan {id} -o FILE`"),
+        format!(
+            "refusing the reviewed plan for `{id}`: {en}\nhint: make and review a new plan with `fix plan {id} -o FILE`"
+        ),
         format!("拒绝执行 `{id}` 的已评审计划：{zh}\n提示：请用 `fix plan {id} -o FILE` 重新生成并评审"),
     ))
     .into()

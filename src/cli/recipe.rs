@@ -17,14 +17,33 @@ pub fn run(action: &RecipeAction, session: &Session) -> Result<u8> {
         RecipeAction::New { id, recipes } => new(session, id, recipes),
         RecipeAction::Lint { paths } => check(session, paths),
         RecipeAction::Test { ids, recipes, fixtures } => trial::run(session, ids, recipes, fixtures),
-        RecipeAction::Docs { file, check } => reference(session, file, if *check { Mode::Compare } else { Mode::Write }),
+        RecipeAction::Anchors => anchors(),
+        RecipeAction::Docs { file, check } => {
+            reference(session, file, if *check { Mode::Compare } else { Mode::Write })
+        }
     }
+}
+
+/// Prints what the scanner looks for, one literal a line.
+fn anchors() -> Result<u8> {
+    let catalogue = Catalogue::embedded();
+    let mut all: Vec<String> =
+        catalogue.patterns().into_iter().flat_map(|pattern| pattern.anchors.iter().map(ToString::to_string)).collect();
+    all.sort();
+    all.dedup();
+    for anchor in all {
+        println!("{anchor}");
+    }
+    Ok(0)
 }
 
 fn new(session: &Session, id: &str, recipes: &Path) -> Result<u8> {
     let made = scaffold::scaffold(id, &Catalogue::embedded())?;
     let base = session.resolve(recipes);
-    anyhow::ensure!(base.as_path().is_dir(), "`{base}` is not a folder\nhint: run this in a checkout of the recipes, or pass `--recipes DIR`");
+    anyhow::ensure!(
+        base.as_path().is_dir(),
+        "`{base}` is not a folder\nhint: run this in a checkout of the recipes, or pass `--recipes DIR`"
+    );
     let root = base.parent().unwrap_or_else(|| base.clone());
     for (name, text) in std::iter::once(&made.recipe).chain(&made.files) {
         let path = root.resolve(name);
@@ -69,8 +88,9 @@ enum Mode {
 }
 
 fn reference(session: &Session, file: &Path, mode: Mode) -> Result<u8> {
-    let text = docs::render(session.vocabulary(), &Catalogue::embedded())
-        .map_err(|errors| anyhow::anyhow!("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
+    let text = docs::render(session.vocabulary(), &Catalogue::embedded()).map_err(|errors| {
+        anyhow::anyhow!("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    })?;
     let path = session.resolve(file);
     match mode {
         Mode::Write => {
@@ -81,8 +101,8 @@ fn reference(session: &Session, file: &Path, mode: Mode) -> Result<u8> {
             let stored = std::fs::read_to_string(path.as_path()).with_context(|| format!("cannot read `{path}`"))?;
             match docs::compare(&stored, &text) {
                 Freshness::Fresh => Ok(0),
-                Freshness::Stale { first_line } => {
-                    println!("{path}:{first_line}: not what the recipes say\nhint: run `fix recipe docs`");
+                Freshness::Stale { line, .. } => {
+                    println!("{path}:{line}: not what the recipes say\nhint: run `fix recipe docs`");
                     Ok(1)
                 }
             }

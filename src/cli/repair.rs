@@ -1,19 +1,24 @@
 //! One repair from plan to proof: permission, transaction, re-run, judgement.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use anyhow::Result;
 
+use super::convert;
+use super::progress::Progress;
 use super::reading::{Asking, Reader, Reading};
 use super::session::Session;
-use crate::change::EnvOverlay;
+use crate::change::{Change, EnvOverlay};
 use crate::diagnosis::stage::Stage as BuildStage;
 use crate::diagnosis::{Finding, Origin};
-use crate::evidence::LocalHost;
-use crate::os::process::{self, Ended};
+use crate::evidence::Host;
+use crate::os::process::{self, Ended, ReplayableStdin, SpawnError};
 use crate::plan::{Plan, Rerun};
 use crate::recipe::{Applicability, Stage, Text};
-use crate::transaction::{Event, Group, Order, Outcome, Proof, Watch};
+use crate::redact::{Profile, Redactor};
+use crate::report::{Refusal, RefusalReason};
+use crate::transaction::{Applied, Group, Order, Proof, Title};
 use crate::verify::{self, Checked};
 
 /// Whether a plan may be carried out.
@@ -22,44 +27,60 @@ pub enum Permission {
     Granted,
     /// A person said no.
     Declined,
-    /// Nobody may be asked, or nobody may say yes; the text says how it could be done.
-    Withheld(Text),
+    /// Nobody may say yes here; how it could be done.
+    Withheld(Refusal),
 }
 
 /// Finds out whether a plan may be carried out, asking where that is possible.
 pub fn permission(session: &Session, plan: &Plan) -> Result<Permission> {
+    let answer = |yes: bool| if yes { Permission::Granted } else { Permission::Declined };
     if plan.is_irreversible() {
         let allowed = session.common.allow_irreversible.as_deref();
-        let unattended = allowed == Some(plan.recipe.as_str());
-        if !unattended {
-            if allowed != Some("") || !session.can_ask() {
-                let id = &plan.recipe;
-                return Ok(Permission::Withheld(Text::new(
-                    format!("this cannot be taken back; `--allow-irreversible={id}` allows it"),
-                    format!("此操作无法撤销；如确认，请加 `--allow-irreversible={id}`"),
-                )));
+        if allowed != Some(plan.recipe.as_str()) {
+            if allowed == Some("") && session.can_ask() {
+                return Ok(answer(session.ask_for_word(&plan.recipe)?));
             }
-            return Ok(if session.ask_for_word(&plan.recipe)? { Permission::Granted } else { Permission::Declined });
+            let id = &plan.recipe;
+            return Ok(Permission::Withheld(withheld(
+                RefusalReason::Irreversible,
+                Text::new("this cannot be taken back", "此操作无法撤销"),
+                Text::new(
+                    format!("`--allow-irreversible={id}` allows it"),
+                    format!("如确认，请加 `--allow-irreversible={id}`"),
+                ),
+            )));
         }
     }
-    match session.unasked() {
-        Some(level) if plan.applicability >= level => return Ok(Permission::Granted),
-        Some(_) | None => {}
+    if session.unasked().is_some_and(|level| plan.applicability >= level) {
+        return Ok(Permission::Granted);
     }
     if session.can_ask() {
-        let question = Text::new("Apply this repair?", "应用此修复？");
-        return Ok(if session.ask(&question)? { Permission::Granted } else { Permission::Declined });
+        return Ok(answer(session.ask(&Text::new("Apply this repair?", "应用此修复？"))?));
     }
-    Ok(Permission::Withheld(match plan.applicability {
-        Applicability::Safe => Text::new("nothing was applied: add `--yes`", "未作任何改动：请加 `--yes`"),
-        Applicability::Confirm => {
-            Text::new("nothing was applied: it needs a yes; add `--yes=confirm`", "未作任何改动：需要确认；请加 `--yes=confirm`")
+    let asked = Text::new("nobody can be asked here", "此处无法询问");
+    Ok(Permission::Withheld(match (plan.applicability, session.unasked()) {
+        (Applicability::Safe, _) => withheld(RefusalReason::NoInput, asked, Text::new("add `--yes`", "请加 `--yes`")),
+        (Applicability::Confirm, None) => {
+            withheld(RefusalReason::NoInput, asked, Text::new("add `--yes=confirm`", "请加 `--yes=confirm`"))
         }
-        Applicability::Manual => Text::new("nothing was applied: this is advice only", "未作任何改动：仅为建议"),
+        (Applicability::Confirm, Some(_)) => withheld(
+            RefusalReason::Level,
+            Text::new("it needs a yes of its own", "此修复需要单独确认"),
+            Text::new("add `--yes=confirm`", "请加 `--yes=confirm`"),
+        ),
+        (Applicability::Manual, _) => withheld(
+            RefusalReason::Level,
+            Text::new("this is advice only", "仅为建议"),
+            Text::new("follow the advice above", "请按上面的建议操作"),
+        ),
     }))
 }
 
-/// What the user's command did after a repair.
+pub fn withheld(reason: RefusalReason, says: Text, hint: Text) -> Refusal {
+    Refusal { reason, path: None, says, hint: Some(hint) }
+}
+
+/// What the user's command did.
 #[derive(Debug)]
 pub struct Attempt {
     pub ended: Ended,
@@ -77,26 +98,60 @@ impl Attempt {
 pub struct Build<'a> {
     pub reader: &'a Reader<'a>,
     pub session: &'a Session,
-    pub timeout: Option<std::time::Duration>,
+    /// Of re-runs; the first run is never limited.
+    pub timeout: Option<Duration>,
+    pub stdin: Option<ReplayableStdin>,
 }
 
 impl Build<'_> {
-    /// Runs the command with an environment and diagnoses what it prints.
-    pub fn run(&self, rerun: &Rerun, overlay: &EnvOverlay, timeout: Timeout) -> Result<Attempt, process::SpawnError> {
+    /// Runs the command for the first time, as the user would.
+    pub fn first(&self, rerun: &Rerun) -> Result<Attempt, SpawnError> {
+        self.run(rerun, &EnvOverlay::default(), None, &mut |_| {})
+    }
+
+    /// Runs the command again after a repair and diagnoses what it prints.
+    pub fn again(&self, rerun: &Rerun, overlay: &EnvOverlay, applied: Option<&Applied<'_>>) -> Result<Attempt> {
+        if let Some(stdin) = &self.stdin {
+            stdin.rewind()?;
+        }
+        let style = self.session.styles().command;
+        if !self.session.common.quiet {
+            let command = crate::diff::shown_command(&rerun.argv, &mut Redactor::new(Profile::Secrets));
+            anstream::eprintln!("{style}$ {command}{style:#}");
+        }
+        let mut noted = Ok(());
+        let mut attempt = self.run(rerun, overlay, self.timeout, &mut |pid| {
+            if let Some(applied) = applied {
+                noted = applied.started(pid);
+            }
+        })?;
+        noted?;
+        if !attempt.passed() {
+            self.diagnose(&mut attempt, rerun, overlay)?;
+        }
+        Ok(attempt)
+    }
+
+    fn run(
+        &self,
+        rerun: &Rerun,
+        overlay: &EnvOverlay,
+        timeout: Option<Duration>,
+        started: &mut dyn FnMut(u32),
+    ) -> Result<Attempt, SpawnError> {
         let env = self.session.env_with(overlay);
-        let edits = overlay.iter().map(|(name, _)| {
-            let name = OsString::from(name);
-            let value = env.get(&name).cloned();
-            (name, value)
-        });
         let mut command = process::Command::new(rerun.argv.clone(), rerun.cwd.clone());
-        command.env = edits.collect();
-        command.timeout = match timeout {
-            Timeout::None => None,
-            Timeout::OfReruns => self.timeout,
-        };
+        command.env = overlay
+            .iter()
+            .map(|(name, _)| {
+                let name = OsString::from(name);
+                let value = env.get(&name).cloned();
+                (name, value)
+            })
+            .collect();
+        command.timeout = timeout;
         let mut listener = self.reader.listen();
-        let ended = process::run_transparently(&command, &mut listener)?;
+        let ended = process::run_noted(&command, &mut listener, started)?;
         Ok(Attempt { ended, reading: listener.finish(), findings: Vec::new() })
     }
 
@@ -109,17 +164,10 @@ impl Build<'_> {
     }
 }
 
-/// Whether a run is limited in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timeout {
-    None,
-    OfReruns,
-}
-
 /// What a re-run says about a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
-    /// The command passed and the checks hold.
+    /// The checks hold and, where there is a command, it passed.
     Repaired,
     /// The command fails for another reason now, further on: the repair stands.
     Further,
@@ -127,50 +175,57 @@ pub enum Judgement {
     NotProved(Text),
 }
 
-/// Judges a re-run. `before` is the stage that the failed run reached, where it is known.
-pub fn judge(attempt: &Attempt, fingerprints: &[String], checks: &[Checked], before: Option<BuildStage>) -> Judgement {
-    if let Some(failed) = checks.iter().find(|checked| !checked.holds) {
-        return Judgement::NotProved(unproved(failed));
-    }
+/// Judges the checks that are made before the command runs again; `None` when all hold.
+pub fn judge_checks(checks: &[Checked]) -> Option<Judgement> {
+    let failed = checks.iter().find(|checked| !checked.holds)?;
+    let (probe, answer) = (&failed.probe, &failed.answer);
+    Some(Judgement::NotProved(Text::new(
+        format!("the check `{probe}` says `{answer}`: {}", failed.seen.en),
+        format!("检查 `{probe}` 的结果为 `{answer}`：{}", failed.seen.zh),
+    )))
+}
+
+/// Judges a re-run. `repaired` are the recipes whose repairs are to be proved, `before` is the stage that the
+/// failed run reached, where it is known.
+pub fn judge(attempt: &Attempt, repaired: &[&str], checks: &[Checked], before: Option<BuildStage>) -> Judgement {
     if attempt.ended.timed_out {
-        return Judgement::NotProved(Text::new("the command took longer than `--rerun-timeout`", "命令超过 `--rerun-timeout` 限时"));
+        return Judgement::NotProved(Text::new(
+            "the command took longer than `--rerun-timeout`",
+            "命令超过 `--rerun-timeout` 限时",
+        ));
     }
     if let Some(signal) = attempt.ended.interrupted {
-        return Judgement::NotProved(Text::new(format!("interrupted by signal {signal}"), format!("被信号 {signal} 中断")));
+        return Judgement::NotProved(Text::new(
+            format!("the command was interrupted by signal {signal}"),
+            format!("命令被信号 {signal} 中断"),
+        ));
+    }
+    let same = attempt.findings.iter().find(|finding| repaired.contains(&finding.recipe.id.as_str()));
+    if let (false, Some(same)) = (attempt.passed(), same) {
+        let id = &same.recipe.id;
+        return Judgement::NotProved(Text::new(
+            format!("the same failure came again (`{id}`)"),
+            format!("同样的失败再次出现（`{id}`）"),
+        ));
+    }
+    if let Some(not_proved) = judge_checks(checks) {
+        return not_proved;
     }
     if attempt.passed() {
         return Judgement::Repaired;
     }
-    let recipe_of = |fingerprint: &str| fingerprint.split('[').next().unwrap_or_default().to_owned();
-    let same = attempt.findings.iter().find(|finding| {
-        fingerprints.iter().any(|seen| recipe_of(seen) == finding.recipe.id)
-    });
-    if let Some(same) = same {
-        let id = &same.recipe.id;
-        return Judgement::NotProved(Text::new(format!("the same failure again (`{id}`)"), format!("同样的失败再次出现（`{id}`）")));
+    if before.is_some_and(|before| attempt.reading.stage > before) && !checks.is_empty() {
+        return Judgement::Further;
     }
-    match before {
-        Some(before) if attempt.reading.stage > before && !checks.is_empty() => Judgement::Further,
-        Some(_) | None => {
-            let code = attempt.ended.shell_code();
-            Judgement::NotProved(Text::new(
-                format!("the command still fails (status {code}) and got no further than before"),
-                format!("命令仍然失败（状态 {code}），且没有比之前走得更远"),
-            ))
-        }
-    }
+    let code = attempt.ended.shell_code();
+    Judgement::NotProved(Text::new(
+        format!("the command still fails (status {code}) and got no further than before"),
+        format!("命令仍然失败（状态 {code}），且没有比之前走得更远"),
+    ))
 }
 
-fn unproved(failed: &Checked) -> Text {
-    let (probe, answer) = (&failed.probe, &failed.answer);
-    Text::new(
-        format!("the check `{probe}` says `{answer}`: {}", failed.seen.en),
-        format!("检查 `{probe}` 的结果为 `{answer}`：{}", failed.seen.zh),
-    )
-}
-
-/// Makes the checks of findings in an environment.
-pub fn checks(findings: &[&Finding], host: &LocalHost, command: Option<&[OsString]>, stage: Stage) -> Vec<Checked> {
+/// Makes the checks of findings on a machine.
+pub fn checks(findings: &[&Finding], host: &dyn Host, command: Option<&[OsString]>, stage: Stage) -> Vec<Checked> {
     let mut all = Vec::new();
     for finding in findings {
         if let Some(case) = finding.case() {
@@ -181,72 +236,68 @@ pub fn checks(findings: &[&Finding], host: &LocalHost, command: Option<&[OsStrin
     all
 }
 
+/// What became of repairs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Carried {
+    /// They stay.
+    Kept(Judgement),
+    /// They were taken back; why.
+    Undone(Text),
+    /// Nothing was begun; why.
+    Refused(Refusal),
+    /// An undo did not complete; `left` names what is not as it was.
+    NeedsAttention { why: String, left: Vec<String> },
+}
+
 /// Carries out the changes of plans as one transaction and lets `prove` decide whether they stay.
 ///
 /// Plans without changes (an environment alone) need no transaction: `prove` decides about the overlay only.
 pub fn carry_out(
     session: &Session,
     group: &mut Group,
-    plans: &[Plan],
-    prove: &mut dyn FnMut() -> Judgement,
+    plans: &[&Plan],
+    prove: &mut dyn FnMut(Option<&Applied<'_>>) -> Judgement,
 ) -> Result<Carried> {
-    let changes: Vec<_> = plans.iter().flat_map(|plan| plan.changes.iter().cloned()).collect();
-    let mut judgement = None;
+    let changes: Vec<Change> = plans.iter().flat_map(|plan| plan.changes.iter().cloned()).collect();
     if changes.is_empty() {
-        return Ok(match prove() {
+        return Ok(match prove(None) {
             Judgement::NotProved(why) => Carried::Undone(why),
             proved @ (Judgement::Repaired | Judgement::Further) => Carried::Kept(proved),
         });
     }
     let mut overlay = EnvOverlay::default();
     plans.iter().for_each(|plan| overlay.extend(&plan.overlay));
-    let roots = &plans[0].roots;
+    let joined = |part: &dyn Fn(&Plan) -> String| plans.iter().map(|plan| part(plan)).collect::<Vec<_>>().join(", ");
+    let title = Title { en: joined(&|plan| plan.title.en.clone()), zh: joined(&|plan| plan.title.zh.clone()) };
+    let (recipe, slug) = (joined(&|plan| plan.recipe.clone()), joined(&|plan| plan.slug.clone()));
+    let (case, digest) = (joined(&|plan| plan.case.clone()), joined(&Plan::digest));
     let order = Order {
-        recipes: plans.iter().map(|plan| plan.recipe.clone()).collect(),
-        title: plans.iter().map(|plan| plan.title.en.clone()).collect::<Vec<_>>().join("; "),
+        recipe: &recipe,
+        slug: &slug,
+        case: &case,
+        title: &title,
+        digest: &digest,
         changes: &changes,
-        roots,
+        roots: &plans[0].roots,
         overlay: &overlay,
-        digest: plans.iter().map(Plan::digest).collect::<Vec<_>>().join(":"),
     };
-    let outcome = group.apply(&order, &mut Progress { session }, &mut |_| {
-        let verdict = prove();
+    let mut judgement = None;
+    let outcome = group.apply(&order, &mut Progress::new(session), &mut |applied| {
+        let verdict = prove(Some(applied));
         let proof = match &verdict {
             Judgement::Repaired | Judgement::Further => Proof::Proved,
             Judgement::NotProved(why) => Proof::Failed { why: why.en.clone() },
         };
         judgement = Some(verdict);
         proof
-    })?;
+    });
+    use crate::transaction::Outcome;
     Ok(match (outcome, judgement) {
-        (Outcome::Committed { .. }, Some(judgement)) => Carried::Kept(judgement),
-        (Outcome::Committed { .. }, None) => Carried::Kept(Judgement::Repaired),
-        (Outcome::Undone { .. }, Some(Judgement::NotProved(why))) => Carried::Undone(why),
-        (Outcome::Undone { why }, _) => Carried::Undone(Text::new(why.clone(), why)),
-        (Outcome::NeedsAttention { why, left }, _) => Carried::NeedsAttention { why, left },
+        (Err(error), _) => Carried::Refused(convert::transaction_refusal(&error)),
+        (Ok(Outcome::Committed { .. }), Some(judgement)) => Carried::Kept(judgement),
+        (Ok(Outcome::Committed { .. }), None) => Carried::Kept(Judgement::Repaired),
+        (Ok(Outcome::Undone { .. }), Some(Judgement::NotProved(why))) => Carried::Undone(why),
+        (Ok(Outcome::Undone { why, .. }), _) => Carried::Undone(Text::new(why.clone(), why)),
+        (Ok(Outcome::NeedsAttention { why, left }), _) => Carried::NeedsAttention { why, left },
     })
-}
-
-/// What became of a transaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Carried {
-    Kept(Judgement),
-    Undone(Text),
-    /// An undo did not complete; `left` names what is not as it was.
-    NeedsAttention { why: String, left: Vec<String> },
-}
-
-/// Shows long steps of a transaction.
-pub struct Progress<'a> {
-    pub session: &'a Session,
-}
-
-impl Watch for Progress<'_> {
-    fn event(&mut self, event: Event) {
-        super::progress::show(self.session, &event);
-    }
-
-    fn interrupted(&self) -> bool {
-        super::interrupts().requested().is_some()
-    }
 }

@@ -8,70 +8,58 @@ use anyhow::Result;
 use super::args::Run;
 use super::reading::Reader;
 use super::repair::{
-    Attempt, Build, Carried, Judgement, Permission, Timeout, carry_out, checks, judge, permission,
+    Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, withheld,
 };
 use super::session::Session;
-use super::{showing, writing};
+use super::{Code, convert, writing};
 use crate::change::EnvOverlay;
 use crate::diagnosis::{Confidence, Finding};
-use crate::os::process::{self, SpawnError};
+use crate::os::process::{ReplayableStdin, SpawnError};
 use crate::plan::{self, Plan, Rerun, Surroundings};
-use crate::recipe::{Applicability, Catalogue, Stage, Text};
-use crate::report::{RepairReport, RunReport};
+use crate::recipe::catalogue::Catalogue;
+use crate::recipe::{Applicability, Stage, Text};
+use crate::report::{self, Outcome, RefusalReason, RunLine, RunResult};
 use crate::transaction::Group;
 
-/// Status when `fix` itself failed, as `env` and `timeout` have it.
-const OWN_FAILURE: u8 = 125;
-
-/// Runs the command and repairs what it can; returns the status of the last run of the command.
-pub fn run(args: &Run, session: &Session) -> u8 {
-    match try_run(args, session) {
-        Ok(status) => status,
-        Err(error) => {
-            session.fail(&error);
-            OWN_FAILURE
-        }
-    }
-}
-
-fn try_run(args: &Run, session: &Session) -> Result<u8> {
+/// Runs the command and repairs what it can; ends as the last run of the command did.
+pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let catalogue = Catalogue::embedded();
-    let reader = Reader::new(catalogue.entries().collect());
+    let reader = Reader::new(catalogue.entries().iter().collect());
     let rerun = Rerun { argv: args.cmd.clone(), cwd: session.project().clone() };
     let timeout = args.rerun.rerun_timeout.map(Duration::from_secs);
-    let build = Build { reader: &reader, session, timeout };
-    let mut attempt = match build.run(&rerun, &EnvOverlay::default(), Timeout::None) {
+    let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
+    let mut attempt = match build.first(&rerun) {
         Ok(attempt) => attempt,
         Err(error) => return Ok(not_started(session, &error)),
     };
-    if (attempt.passed() && !args.check_success) || attempt.ended.interrupted.is_some() {
-        return Ok(status_of(&attempt));
+    let interrupted = attempt.ended.interrupted.is_some();
+    let uninteresting = (attempt.passed() && !args.check_success) || interrupted;
+    if uninteresting && !session.common.json {
+        return Ok(ending(&attempt));
     }
-    build.diagnose(&mut attempt, &rerun, &EnvOverlay::default())?;
-    let mut course = Course {
-        session,
-        build,
-        rerun,
-        overlay: EnvOverlay::default(),
-        tried: BTreeSet::new(),
-        report: RunReport::default(),
-        group: None,
-    };
-    let last = course.follow(attempt, args.max_repairs)?;
+    if !uninteresting {
+        build.diagnose(&mut attempt, &rerun, &EnvOverlay::default())?;
+    }
+    let mut course = Course::new(session, build, rerun, &attempt);
+    let last = if uninteresting { attempt } else { course.follow(attempt, args.max_repairs)? };
     course.close(&last)
 }
 
-fn not_started(session: &Session, error: &SpawnError) -> u8 {
+fn not_started(session: &Session, error: &SpawnError) -> Code {
     session.warn(&Text::new(error.to_string(), error.to_string()));
-    status(error.shell_code())
+    Code::Exit(status(error.shell_code()))
 }
 
 fn status(code: i32) -> u8 {
     u8::try_from(code).unwrap_or(u8::MAX)
 }
 
-fn status_of(attempt: &Attempt) -> u8 {
-    status(attempt.ended.shell_code())
+/// The end of the command, as our own.
+fn ending(attempt: &Attempt) -> Code {
+    match attempt.ended.status {
+        crate::os::process::Status::Exited(code) => Code::Exit(status(code)),
+        crate::os::process::Status::Signalled(signal) => Code::Signal(signal),
+    }
 }
 
 /// The repairs of one `fix run`, one after the other.
@@ -83,26 +71,40 @@ struct Course<'a> {
     overlay: EnvOverlay,
     /// Fingerprints of failures whose repair was tried.
     tried: BTreeSet<String>,
-    report: RunReport,
+    result: RunResult,
     group: Option<Group>,
 }
 
-/// What to do about a failure.
-enum Choice {
-    Repair(Box<Finding>, Box<Plan>),
-    Nothing,
+/// Where a repair leads.
+enum Next {
+    Passed(Attempt),
+    GoOn(Attempt),
+    Stop(Attempt),
 }
 
-impl Course<'_> {
+impl<'a> Course<'a> {
+    fn new(session: &'a Session, build: Build<'a>, rerun: Rerun, first: &Attempt) -> Self {
+        let result = RunResult {
+            outcome: Outcome::Passed,
+            exit_code: 0,
+            command: rerun.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            runs: vec![RunLine { status: first.ended.shell_code(), with: Vec::new() }],
+            group: None,
+            repairs: Vec::new(),
+            refused: Vec::new(),
+            remaining: Vec::new(),
+        };
+        let (overlay, tried) = (EnvOverlay::default(), BTreeSet::new());
+        Self { session, build, rerun, overlay, tried, result, group: None }
+    }
+
     /// Repairs and re-runs until the command passes or nothing helps; returns the last attempt.
     fn follow(&mut self, mut attempt: Attempt, most: u32) -> Result<Attempt> {
         for _ in 0..most {
-            let Choice::Repair(finding, plan) = self.choose(&attempt)? else { break };
+            let Some((finding, plan)) = self.choose(&attempt)? else { break };
             self.tried.insert(finding.fingerprint());
-            showing::plan(self.session, &plan, showing::Stream::Stderr)?;
-            if let Some(why) = self.cannot_act(&plan)? {
-                self.session.say(&why);
-                self.report.repairs.push(RepairReport::withheld(&plan, &why));
+            self.show(&finding, &plan);
+            if !self.may(&plan)? {
                 break;
             }
             match self.attempt_repair(&finding, &plan, attempt)? {
@@ -115,9 +117,9 @@ impl Course<'_> {
     }
 
     /// Takes the best finding that has a repair and was not tried for this failure.
-    fn choose(&self, attempt: &Attempt) -> Result<Choice> {
-        let roots = self.session.roots()?;
+    fn choose(&mut self, attempt: &Attempt) -> Result<Option<(Finding, Plan)>> {
         let host = self.session.host_with(&self.overlay);
+        let roots = self.session.roots()?;
         let surroundings = Surroundings { host: &host, command: Some(&self.rerun.argv), roots: &roots };
         for finding in &attempt.findings {
             if finding.confidence == Confidence::Refuted || self.tried.contains(&finding.fingerprint()) {
@@ -125,80 +127,101 @@ impl Course<'_> {
             }
             match plan::build(finding, &surroundings) {
                 Ok(plan) if plan.acts() && plan.applicability > Applicability::Manual => {
-                    return Ok(Choice::Repair(Box::new(finding.clone()), Box::new(plan)));
+                    return Ok(Some((finding.clone(), plan)));
                 }
                 Ok(_) => {}
-                Err(error) => self.session.warn(&showing::plan_error(&error)),
+                Err(error) => self.result.refused.push(convert::plan_refusal(&error)),
             }
         }
-        Ok(Choice::Nothing)
+        Ok(None)
     }
 
-    /// Why a plan is not carried out here, if so.
-    fn cannot_act(&self, plan: &Plan) -> Result<Option<Text>> {
-        if self.session.common.dry_run {
-            return Ok(Some(Text::new("dry run: nothing was changed", "试运行：未作任何改动")));
+    /// Shows a finding and its plan on standard error: standard output is the command's.
+    fn show(&self, finding: &Finding, plan: &Plan) {
+        if self.session.common.quiet || self.session.common.json {
+            return;
         }
-        if !process::stdin_can_be_read_again() {
+        let mut shown = convert::finding(finding, 1, Some(plan));
+        // The plan is shown whole right below.
+        shown.repair = Vec::new();
+        let diagnosis = report::Diagnosis { findings: vec![shown], outcome: Outcome::Found, unmatched: None };
+        anstream::eprintln!();
+        anstream::eprint!("{}", report::text::render_diagnosis(&diagnosis, &self.session.text_style()));
+        let lang = self.session.lang();
+        anstream::eprint!("{}", crate::diff::render_for_screen(plan, lang, &self.session.screen_style()));
+    }
+
+    /// Says whether a plan may be carried out; notes why not.
+    fn may(&mut self, plan: &Plan) -> Result<bool> {
+        if self.session.common.dry_run {
+            self.result.repairs.push(convert::repair(plan, Outcome::WouldChange, &[]));
+            return Ok(false);
+        }
+        if self.build.stdin.is_none() {
             let id = &plan.recipe;
-            return Ok(Some(Text::new(
-                format!("standard input cannot be read twice, so that CMD is not run again; to repair: `fix {id} -- CMD`"),
-                format!("标准输入无法重复读取，因此不会重跑 CMD；修复请用：`fix {id} -- CMD`"),
-            )));
+            self.result.refused.push(withheld(
+                RefusalReason::NoInput,
+                Text::new(
+                    "standard input cannot be read a second time, so that the command is not run again",
+                    "标准输入无法重复读取，因此不会重跑命令",
+                ),
+                Text::new(format!("repair it with `fix {id} -- CMD`"), format!("请用 `fix {id} -- CMD` 修复")),
+            ));
+            return Ok(false);
         }
         Ok(match permission(self.session, plan)? {
-            Permission::Granted => None,
-            Permission::Declined => Some(Text::new("declined: nothing was changed", "已拒绝：未作任何改动")),
-            Permission::Withheld(why) => Some(why),
+            Permission::Granted => true,
+            Permission::Declined => {
+                self.result.repairs.push(convert::repair(plan, Outcome::Declined, &[]));
+                false
+            }
+            Permission::Withheld(refusal) => {
+                self.result.refused.push(refusal);
+                false
+            }
         })
     }
 
     /// Carries out one repair and re-runs the command as its proof.
     fn attempt_repair(&mut self, finding: &Finding, plan: &Plan, before: Attempt) -> Result<Next> {
-        writing::recover(self.session, &plan.root)?;
+        let (session, build) = (self.session, &self.build);
+        let state = session.state()?;
+        writing::recover(session, &state, &plan.root)?;
         let mut group = match self.group.take() {
             Some(group) => group,
-            None => writing::group(self.session, &plan.root, &self.rerun.argv)?,
+            None => writing::group(&state, &plan.root, &self.rerun.argv),
         };
         let mut overlay = self.overlay.clone();
         overlay.extend(&plan.overlay);
         let rerun = plan.rerun.clone().unwrap_or_else(|| self.rerun.clone());
-        let host = self.session.host_with(&overlay);
-        let fingerprints: Vec<String> = self.tried.iter().cloned().collect();
+        let host = session.host_with(&overlay);
         let mut newest: Option<Attempt> = None;
-        let mut broken: Option<anyhow::Error> = None;
-        let (build, session) = (&self.build, self.session);
-        let carried = carry_out(session, &mut group, std::slice::from_ref(plan), &mut || {
-            let at_once = checks(&[finding], &host, Some(&rerun.argv), Stage::Static);
-            if at_once.iter().any(|checked| !checked.holds) {
-                return showing::first_failure(&at_once);
+        let mut checked = Vec::new();
+        let carried = carry_out(session, &mut group, &[plan], &mut |applied| {
+            checked = checks(&[finding], &host, Some(&rerun.argv), Stage::Static);
+            if let Some(not_proved) = judge_checks(&checked) {
+                return not_proved;
             }
-            showing::rerun(session, &rerun);
-            let mut attempt = match build.run(&rerun, &overlay, Timeout::OfReruns) {
+            let attempt = match build.again(&rerun, &overlay, applied) {
                 Ok(attempt) => attempt,
-                Err(error) => return Judgement::NotProved(Text::new(error.to_string(), error.to_string())),
+                Err(error) => return Judgement::NotProved(Text::new(format!("{error:#}"), format!("{error:#}"))),
             };
-            if !attempt.passed()
-                && let Err(error) = build.diagnose(&mut attempt, &rerun, &overlay)
-            {
-                broken = Some(error);
-            }
-            let after = checks(&[finding], &host, Some(&rerun.argv), Stage::Rerun);
-            let judgement = judge(&attempt, &fingerprints, &after, Some(before.reading.stage));
+            checked = checks(&[finding], &host, Some(&rerun.argv), Stage::Rerun);
+            let judgement = judge(&attempt, &[&finding.recipe.id], &checked, Some(before.reading.stage));
             newest = Some(attempt);
             judgement
         })?;
         self.group = Some(group);
-        if let Some(error) = broken {
-            self.session.fail(&error);
+        let with = vec![plan.recipe.clone()];
+        if let Some(attempt) = &newest {
+            self.result.runs.push(RunLine { status: attempt.ended.shell_code(), with });
         }
         let interrupted = newest.as_ref().is_some_and(|attempt| attempt.ended.interrupted.is_some());
         let newest = newest.unwrap_or(before);
-        self.report.repairs.push(RepairReport::of(plan, &carried));
-        showing::carried(self.session, plan, &carried);
-        Ok(match carried {
+        let next = match &carried {
             Carried::Kept(Judgement::Repaired) => {
                 self.overlay = overlay;
+                self.rerun = rerun;
                 Next::Passed(newest)
             }
             Carried::Kept(_) => {
@@ -206,30 +229,110 @@ impl Course<'_> {
                 self.rerun = rerun;
                 Next::GoOn(newest)
             }
-            Carried::Undone(_) if interrupted => Next::Stop(newest),
-            Carried::Undone(_) => Next::GoOn(newest),
-            Carried::NeedsAttention { .. } => Next::Stop(newest),
-        })
+            Carried::Undone(_) if !interrupted => Next::GoOn(newest),
+            Carried::Undone(_) | Carried::Refused(_) | Carried::NeedsAttention { .. } => Next::Stop(newest),
+        };
+        self.note(plan, &carried, &checked);
+        if matches!(carried, Carried::Kept(_)) && !plan.changes.is_empty() {
+            writing::prune(session, &state);
+        }
+        Ok(next)
+    }
+
+    fn note(&mut self, plan: &Plan, carried: &Carried, checked: &[crate::verify::Checked]) {
+        let outcome = match carried {
+            Carried::Kept(_) => Outcome::Repaired,
+            Carried::Undone(why) => {
+                self.session.say(&Text::new(
+                    format!("the repair was taken back: {}", why.en),
+                    format!("修复已撤回：{}", why.zh),
+                ));
+                Outcome::RolledBack
+            }
+            Carried::Refused(refusal) => {
+                self.result.refused.push(refusal.clone());
+                return;
+            }
+            Carried::NeedsAttention { why, left } => {
+                let left = left.join("; ");
+                self.session.warn(&Text::new(
+                    format!("taking the repair back did not complete ({why}): {left}"),
+                    format!("撤回修复未能完成（{why}）：{left}"),
+                ));
+                Outcome::NeedsAttention
+            }
+        };
+        self.result.repairs.push(convert::repair(plan, outcome, checked));
     }
 
     /// Says at the end what was changed, how to take it back, and what is still wrong.
-    fn close(mut self, last: &Attempt) -> Result<u8> {
-        let code = status_of(last);
-        if code != 0 || self.report.repairs.is_empty() {
-            showing::left_over(self.session, last)?;
+    fn close(mut self, last: &Attempt) -> Result<Code> {
+        let kept = self.result.repairs.iter().any(|repair| repair.outcome == Outcome::Repaired);
+        let changed = kept && self.group.as_ref().is_some_and(|group| !group.id().is_empty());
+        self.result.group = self.group.as_ref().filter(|_| changed).map(|group| group.id().to_owned());
+        let attention = self.result.repairs.iter().any(|repair| repair.outcome == Outcome::NeedsAttention);
+        let would = self.result.repairs.iter().any(|repair| repair.outcome == Outcome::WouldChange);
+        let declined = self.result.repairs.iter().any(|repair| repair.outcome == Outcome::Declined);
+        self.result.outcome = match (last.passed(), kept) {
+            _ if attention => Outcome::NeedsAttention,
+            _ if last.ended.interrupted.is_some() => Outcome::Interrupted,
+            (true, true) => Outcome::Repaired,
+            (true, false) => Outcome::Passed,
+            (false, _) if would => Outcome::WouldChange,
+            (false, _) if declined => Outcome::Declined,
+            (false, _) => Outcome::StillFailing,
+        };
+        let code = ending(last);
+        self.result.exit_code = status(last.ended.shell_code());
+        let roots = self.session.roots()?;
+        let host = self.session.host_with(&self.overlay);
+        let surroundings = Surroundings { host: &host, command: Some(&self.rerun.argv), roots: &roots };
+        if !last.passed() {
+            self.result.remaining = last
+                .findings
+                .iter()
+                .enumerate()
+                .map(|(at, finding)| {
+                    let plan = plan::build(finding, &surroundings).ok();
+                    convert::finding(finding, at + 1, plan.as_ref())
+                })
+                .collect();
         }
-        self.report.group = self.group.as_ref().filter(|group| group.has_committed()).map(|group| group.id().to_owned());
-        self.report.status = code;
-        self.report.findings = last.findings.iter().map(showing::finding).collect();
-        self.report.overlay = self.overlay.clone();
-        showing::run_summary(self.session, &self.report)?;
+        self.tell(last)?;
         Ok(code)
     }
-}
 
-/// Where a repair leads.
-enum Next {
-    Passed(Attempt),
-    GoOn(Attempt),
-    Stop(Attempt),
+    fn tell(&self, last: &Attempt) -> Result<()> {
+        if self.session.common.json {
+            print!("{}", report::json::render(&self.result));
+            return Ok(());
+        }
+        // A failure that no recipe knows is the command's own: one line says that it was looked at.
+        if self.result.repairs.is_empty() && self.result.refused.is_empty() && self.result.remaining.is_empty() {
+            if !last.passed() && last.ended.interrupted.is_none() {
+                self.session
+                    .say(&Text::new("fix: no known issue matches this failure", "fix: 没有与此失败匹配的已知问题"));
+            }
+            return Ok(());
+        }
+        if !self.session.common.quiet {
+            anstream::eprint!("\n{}", report::text::render_run(&self.result, &self.session.text_style()));
+            self.tell_environment();
+        }
+        Ok(())
+    }
+
+    /// The environment of the kept repairs dies with `fix`: says how the user gets it.
+    fn tell_environment(&self) {
+        if self.overlay.is_empty() {
+            return;
+        }
+        self.session.say(&Text::new(
+            "the repair holds for this run only; for your shell:",
+            "此修复仅对本次运行有效；如需用于您的 shell：",
+        ));
+        for line in super::environment::shell_lines(&self.overlay) {
+            anstream::eprintln!("  {line}");
+        }
+    }
 }

@@ -27,7 +27,9 @@ pub fn entry<'c>(catalogue: &'c Catalogue, name: &str) -> Result<&'c Entry> {
             bail!("`{name}` stands for several issues: {}\nhint: name one of them", ids.join(", "))
         }
         Found::None { nearest } if nearest.is_empty() => {
-            bail!("`{name}` is neither a command nor a known issue\nhint: `fix list` lists the issues, `fix --help` the commands")
+            bail!(
+                "`{name}` is neither a command nor a known issue\nhint: `fix list` lists the issues, `fix --help` the commands"
+            )
         }
         Found::None { nearest } => bail!(
             "`{name}` is neither a command nor a known issue\nhint: did you mean {}? `fix list` lists all",
@@ -43,7 +45,8 @@ pub fn set_values(session: &Session, recipes: &[Recipe]) -> Result<Values> {
         let Some((name, text)) = given.split_once('=') else {
             bail!("`--set {given}` is not NAME=VALUE");
         };
-        let params: Vec<_> = recipes.iter().flat_map(|recipe| &recipe.params).filter(|param| param.name == name).collect();
+        let params: Vec<_> =
+            recipes.iter().flat_map(|recipe| &recipe.params).filter(|param| param.name == name).collect();
         if params.is_empty() {
             let known: Vec<String> =
                 recipes.iter().flat_map(|recipe| &recipe.params).map(|param| format!("`{}`", param.name)).collect();

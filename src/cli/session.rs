@@ -10,12 +10,16 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
 
 use super::args::{Common, Language, Level, When};
-use super::vocabulary;
+use super::{Refused, vocabulary};
 use crate::change::{AbsPath, AllowedRoots, EnvOverlay};
+use crate::diff::{Colour, ScreenStyle};
 use crate::evidence::LocalHost;
 use crate::os::git::GitKnowledge;
+use crate::os::terminal::escape_for_terminal;
 use crate::plan::{RootsError, allowed_roots};
 use crate::recipe::{Applicability, Lang, Text, Vocabulary};
+use crate::redact::redact;
+use crate::report::text::{TextStyle, choose_width};
 use crate::transaction::StateDir;
 
 /// One invocation of `fix`.
@@ -33,9 +37,7 @@ pub struct Session {
 pub struct Styles {
     pub heading: Style,
     pub command: Style,
-    pub good: Style,
     pub bad: Style,
-    pub hint: Style,
 }
 
 impl Session {
@@ -52,7 +54,8 @@ impl Session {
             None => caller.clone(),
             Some(directory) => {
                 let path = caller.resolve(directory);
-                let is_folder = std::fs::metadata(path.as_path()).with_context(|| format!("cannot work in `{path}`"))?;
+                let is_folder =
+                    std::fs::metadata(path.as_path()).with_context(|| format!("cannot work in `{path}`"))?;
                 anyhow::ensure!(is_folder.is_dir(), "cannot work in `{path}`: it is not a folder");
                 path
             }
@@ -64,7 +67,7 @@ impl Session {
             Language::En => Lang::En,
         });
         let lang = Lang::choose(given, |name| std::env::var(name).ok());
-        Ok(Self { common, caller, project, env, host, lang, vocabulary: vocabulary::of_this_program() })
+        Ok(Self { common, caller, project, env, host, lang, vocabulary: vocabulary::vocabulary() })
     }
 
     pub fn host(&self) -> &LocalHost {
@@ -173,15 +176,35 @@ impl Session {
         anstream::eprintln!("fix: {}", text.get(self.lang));
     }
 
+    /// Says an error and how to mend it; a hint stands on a line of its own.
+    pub fn fail(&self, error: &anyhow::Error) {
+        let text = match error.downcast_ref::<Refused>() {
+            Some(refused) => refused.0.get(self.lang).to_owned(),
+            None => format!("{error:#}"),
+        };
+        let text = escape_for_terminal(redact(&text).as_str());
+        let bad = self.styles().bad;
+        anstream::eprintln!("{bad}{}{bad:#} {text}", Text::new("error:", "错误：").get(self.lang));
+    }
+
+    /// How results are laid out; colours are taken out where the stream takes none.
+    pub fn text_style(&self) -> TextStyle {
+        let terminal = [rustix::stdio::stdout(), rustix::stdio::stderr()]
+            .iter()
+            .find_map(|stream| rustix::termios::tcgetwinsize(stream).ok())
+            .map(|size| usize::from(size.ws_col));
+        let width = choose_width(self.env("COLUMNS").as_deref(), terminal);
+        TextStyle { lang: self.lang, colour: Colour::Always, width }
+    }
+
+    /// How plans are shown.
+    pub fn screen_style(&self) -> ScreenStyle {
+        ScreenStyle { colour: Colour::Always, ..ScreenStyle::default() }
+    }
+
     pub fn styles(&self) -> Styles {
         let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
-        Styles {
-            heading: Style::new().bold(),
-            command: colour(AnsiColor::Cyan),
-            good: colour(AnsiColor::Green).bold(),
-            bad: colour(AnsiColor::Red).bold(),
-            hint: colour(AnsiColor::Yellow),
-        }
+        Styles { heading: Style::new().bold(), command: colour(AnsiColor::Cyan), bad: colour(AnsiColor::Red).bold() }
     }
 
     /// Finds a program on PATH.

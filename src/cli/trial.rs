@@ -28,8 +28,8 @@ pub fn run(session: &Session, ids: &[String], recipes: &Path, fixtures: &Path) -
         if catalogue.by_id(&fixture.id).is_none() || (!ids.is_empty() && !ids.contains(&fixture.id)) {
             continue;
         }
-        let mistakes = try_one(session, &reader, &fixture)
-            .unwrap_or_else(|error| vec![format!("cannot be tried: {error:#}")]);
+        let mistakes =
+            try_one(session, &reader, &fixture).unwrap_or_else(|error| vec![format!("cannot be tried: {error:#}")]);
         if mistakes.is_empty() {
             passed += 1;
         } else {
@@ -77,8 +77,7 @@ fn try_one(session: &Session, reader: &Reader<'_>, fixture: &Fixture) -> Result<
 
 fn judge(fixture: &Fixture, findings: &[Finding]) -> Vec<String> {
     let mut mistakes = Vec::new();
-    let standing: Vec<&Finding> =
-        findings.iter().filter(|finding| finding.confidence != Confidence::Refuted).collect();
+    let standing: Vec<&Finding> = findings.iter().filter(|finding| finding.confidence != Confidence::Refuted).collect();
     let own = findings.iter().find(|finding| finding.recipe.id == fixture.id);
     match (own, fixture.is_look_alike()) {
         (None, false) => mistakes.push("the recipe does not fire".to_owned()),

@@ -9,6 +9,6 @@ mod unified;
 pub(crate) mod words;
 
 pub use patch::{LeftOut, Patch, Reason, render_patch};
-pub use screen::{Colour, ScreenStyle, render_for_screen, shown_command};
+pub use screen::{Colour, ScreenStyle, render_file, render_for_screen, shown_command};
 pub(crate) use screen::{bytes_for_reading, thousands};
 pub use unified::DiffError;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::change::{AbsPath, Change, EnvEdit, FileState, RemoveTree, Reversible, Run, TreeKind, WriteFile};
+use crate::change::{AbsPath, Change, EnvEdit, FileImage, FileState, RemoveTree, Reversible, Run, TreeKind, WriteFile};
 use crate::os::terminal::{decode_visibly, escape_for_terminal, escape_line};
 use crate::plan::Plan;
 use crate::recipe::{Applicability, Lang, Text};
@@ -49,6 +49,17 @@ pub fn render_for_screen(plan: &Plan, lang: Lang, style: &ScreenStyle) -> String
     let mut screen =
         Screen { out: String::new(), root: &plan.root, lang, style, redactor: Redactor::new(Profile::Secrets) };
     screen.plan(plan);
+    screen.out
+}
+
+/// Renders how one file differs from what it was.
+pub fn render_file(path: &AbsPath, before: &FileImage, after: &FileImage, lang: Lang, style: &ScreenStyle) -> String {
+    let mut screen = Screen { out: String::new(), root: path, lang, style, redactor: Redactor::new(Profile::Secrets) };
+    screen.file(&WriteFile {
+        path: path.clone(),
+        before: FileState::Present(before.clone()),
+        after: FileState::Present(after.clone()),
+    });
     screen.out
 }
 

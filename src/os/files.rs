@@ -245,12 +245,10 @@ impl Folder {
         }
         let renamed = match fs::renameat_with(&self.fd, name, &to.fd, to_name, flags) {
             // Old kernels and some network file systems know no RENAME_NOREPLACE.
-            Err(Errno::INVAL | Errno::NOSYS) if flags == RenameFlags::NOREPLACE => {
-                match to.status(to_name)? {
-                    Some(_) => Err(Errno::EXIST),
-                    None => fs::renameat(&self.fd, name, &to.fd, to_name),
-                }
-            }
+            Err(Errno::INVAL | Errno::NOSYS) if flags == RenameFlags::NOREPLACE => match to.status(to_name)? {
+                Some(_) => Err(Errno::EXIST),
+                None => fs::renameat(&self.fd, name, &to.fd, to_name),
+            },
             renamed => renamed,
         };
         renamed.map_err(|errno| failed("move", self.join(name), errno))

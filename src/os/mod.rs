@@ -2,16 +2,16 @@
 //!
 //! They decide nothing about repairs and never print.
 
+pub mod fault;
+pub mod files;
 pub mod git;
+pub mod machine;
+pub mod name;
 pub mod path;
 pub mod process;
 pub mod pty;
 pub mod signals;
 pub mod terminal;
-pub mod fault;
-pub mod files;
-pub mod machine;
-pub mod name;
 pub mod trees;
 
 pub use name::Name;

@@ -336,7 +336,9 @@ mod tests {
         let error = Place::find(&root, &root.resolve("link/f")).unwrap_err();
         assert!(error.to_string().contains("links are not followed"), "{error}");
         assert!(matches!(Place::find(&root, &root.resolve("real/f")).unwrap(), Found::Here(_)));
-        assert!(matches!(Place::find(&root, &root.resolve("a/b/f")).unwrap(), Found::NoParent { missing, .. } if missing == ["a", "b"]));
+        assert!(
+            matches!(Place::find(&root, &root.resolve("a/b/f")).unwrap(), Found::NoParent { missing, .. } if missing == ["a", "b"])
+        );
         assert!(Place::find(&root, &root.resolve("../f")).is_err());
         assert!(Place::find(&root, &root).is_err());
     }

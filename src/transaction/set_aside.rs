@@ -90,8 +90,7 @@ pub(crate) fn attempts(
         .collect();
     let entries = listed(anchor, path, &pinned)?;
     let in_state = (group.path.resolve("trash").resolve(name), group.state.clone());
-    let in_folder =
-        |folder: AbsPath| (folder.resolve(BESIDE).resolve(format!("{}-{name}", group.id)), anchor.clone());
+    let in_folder = |folder: AbsPath| (folder.resolve(BESIDE).resolve(format!("{}-{name}", group.id)), anchor.clone());
     let beside = path.parent().map(in_folder);
     let within = (path.resolve(BESIDE).resolve(format!("{}-{name}", group.id)), anchor.clone());
     let attempt = |(trash, trash_anchor): (AbsPath, AbsPath), by: By, parts: &Parts| SetAside {
@@ -125,11 +124,7 @@ fn listed(anchor: &AbsPath, path: &AbsPath, pinned: &[PathBuf]) -> Result<Parts,
     while let Some(below) = stay.pop() {
         let Found::Here(place) = Place::find(anchor, &path.resolve(&below))? else { continue };
         let Some(status) = place.status()?.filter(|status| status.kind == Kind::Folder) else { continue };
-        folders.push(StayingFolder {
-            path: Name::new(&below),
-            accessed: status.accessed,
-            modified: status.modified,
-        });
+        folders.push(StayingFolder { path: Name::new(&below), accessed: status.accessed, modified: status.modified });
         for name in place.folder.open_child(&place.name)?.names()? {
             let entry = below.join(&name);
             if entry == Path::new(BESIDE) {
@@ -312,11 +307,9 @@ impl SetAside {
     fn items(&self) -> Vec<(OsString, PathBuf)> {
         match &self.parts {
             Parts::Whole => vec![(WHOLE.into(), PathBuf::new())],
-            Parts::Entries { entries, .. } => entries
-                .iter()
-                .enumerate()
-                .map(|(at, entry)| (at.to_string().into(), PathBuf::from(&entry.0)))
-                .collect(),
+            Parts::Entries { entries, .. } => {
+                entries.iter().enumerate().map(|(at, entry)| (at.to_string().into(), PathBuf::from(&entry.0))).collect()
+            }
         }
     }
 

@@ -11,11 +11,11 @@ mod cmake_tree;
 mod distribution;
 mod library_folder;
 mod object_kind;
+mod paths;
 pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toolchain;
-mod paths;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -32,7 +32,7 @@ pub fn run_captured(command: &Command, limit: usize) -> Result<Captured, SpawnEr
     }
     let mut kept = Kept { limit, stdout: Vec::new(), stderr: Vec::new(), truncated: false };
     let connection = Connection::captured()?;
-    let ended = supervise(&command, connection, Owner::Us, Group::Own, &mut kept)?;
+    let ended = supervise(&command, connection, Owner::Us, Group::Own, &mut kept, &mut |_| {})?;
     Ok(Captured {
         status: ended.status,
         stdout: kept.stdout,

@@ -17,7 +17,7 @@ use crate::os::AbsPath;
 
 pub use capture::{Captured, run_captured};
 pub use stdin::{ReplayableStdin, stdin_can_be_read_again};
-pub use supervise::run_transparently;
+pub use supervise::{run_noted, run_transparently};
 
 /// A program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]

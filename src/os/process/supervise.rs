@@ -34,12 +34,21 @@ const NEWS: Duration = Duration::from_millis(30);
 /// It finds a terminal exactly where we have one; standard input, controlling terminal, environment, signals, stops and
 /// status are as without us. What was printed before must have been flushed.
 pub fn run_transparently(command: &Command, output: &mut dyn Output) -> Result<Ended, SpawnError> {
+    run_noted(command, output, &mut |_| {})
+}
+
+/// Like [`run_transparently`]; `started` is told the process id right after the start.
+pub fn run_noted(
+    command: &Command,
+    output: &mut dyn Output,
+    started: &mut dyn FnMut(u32),
+) -> Result<Ended, SpawnError> {
     // Two at a time would fight for the terminal, and a signal could not be meant for one of them.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     // With a terminal, job control needs the command in our group; without, a group of its own lets us end it whole.
     let group = if has_controlling_terminal() { Group::Ours } else { Group::Own };
-    supervise(command, Connection::like_ours()?, Owner::User, group, output)
+    supervise(command, Connection::like_ours()?, Owner::User, group, output, started)
 }
 
 /// Runs `command` on the ends of `connection` until it has ended and its output was carried away.
@@ -49,6 +58,7 @@ pub(super) fn supervise(
     owner: Owner,
     group: Group,
     output: &mut dyn Output,
+    started: &mut dyn FnMut(u32),
 ) -> Result<Ended, SpawnError> {
     let interrupts = Interrupts::install()?;
     check_folder(command)?;
@@ -72,6 +82,7 @@ pub(super) fn supervise(
             Ok::<_, SpawnError>((running, child))
         })?;
         timer.begin(pid);
+        started(pid.as_raw_nonzero().get().unsigned_abs());
         wait_for_end(pid, || match (owner, group) {
             (Owner::User, Group::Ours) => stop_as_well(pid, &idle, &interrupts),
             (Owner::User, Group::Own) | (Owner::Us, _) => forget_stop(pid),

@@ -1,0 +1,246 @@
+//! From results to the report's model.
+
+use crate::change::Change;
+use crate::diagnosis::{Confidence, Finding};
+use crate::evidence::log::{LogLine, LogScan};
+use crate::plan::{Plan, PlanError};
+use crate::recipe::Text;
+use crate::report::{self, ChangeKind, ChangeLine, CheckLine, Outcome, Refusal, RefusalReason, RepairLine};
+use crate::transaction::TransactionError;
+use crate::verify::Checked;
+
+/// Shows a finding; `plan` says what `fix` would do about it.
+pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::Finding {
+    let confidence = match finding.confidence {
+        Confidence::Refuted => report::Confidence::Refuted,
+        Confidence::Possible => report::Confidence::Possible,
+        Confidence::Likely => report::Confidence::Likely,
+        Confidence::Certain => report::Confidence::Certain,
+    };
+    let general = finding.recipe.cause.clone();
+    let cause = finding.case().map_or(general, |case| case.says.fill(&finding.values));
+    let advice = finding.case().map(|case| case.advice.iter().map(|text| text.fill(&finding.values)).collect());
+    let advice: Vec<Text> = plan.map(|plan| plan.advice.clone()).or(advice).unwrap_or_default();
+    let remedy = match advice.as_slice() {
+        [] => finding.recipe.remedy.clone(),
+        advice => join(advice),
+    };
+    report::Finding {
+        id: finding.recipe.id.clone(),
+        slug: finding.recipe.slug.clone(),
+        rank,
+        confidence,
+        applicability: plan.map_or(finding.applicability, |plan| plan.applicability),
+        params: finding.params(),
+        evidence: finding
+            .evidence
+            .iter()
+            .map(|excerpt| report::Evidence {
+                source: excerpt.source.clone(),
+                first_line: excerpt.first_line,
+                last_line: excerpt.last_line,
+                text: excerpt.text.clone(),
+            })
+            .collect(),
+        answers: finding
+            .answers
+            .iter()
+            .filter(|answer| answer.answer.word != crate::evidence::questions::UNKNOWN)
+            .map(|answer| report::AnswerLine {
+                question: answer.question.clone(),
+                answer: answer.answer.word.to_owned(),
+                seen: answer.answer.seen.clone(),
+            })
+            .collect(),
+        title: finding.recipe.title.clone(),
+        cause,
+        remedy,
+        repair: plan.map(sentences).unwrap_or_default(),
+        limits: plan.map(|plan| plan.limits.clone()).unwrap_or_default(),
+    }
+}
+
+fn join(texts: &[Text]) -> Text {
+    let of = |pick: fn(&Text) -> &str| texts.iter().map(pick).collect::<Vec<_>>().join("\n");
+    Text::new(of(|text| &text.en), of(|text| &text.zh))
+}
+
+/// What a plan would do, one sentence a change.
+fn sentences(plan: &Plan) -> Vec<Text> {
+    let name = |path: &crate::change::AbsPath| {
+        path.as_path().strip_prefix(plan.root.as_path()).unwrap_or(path.as_path()).display().to_string()
+    };
+    let mut all: Vec<Text> = plan
+        .changes
+        .iter()
+        .map(|change| match change {
+            Change::WriteFile(write) => {
+                let path = name(&write.path);
+                Text::new(format!("edit `{path}`"), format!("修改 `{path}`"))
+            }
+            Change::RemoveTree(tree) => {
+                let path = name(&tree.path);
+                Text::new(format!("set `{path}` aside, restorable"), format!("移走 `{path}`（可恢复）"))
+            }
+            Change::Run(run) => {
+                let command: Vec<String> = run.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+                let command = shell_words::join(command);
+                Text::new(format!("run `{command}`"), format!("运行 `{command}`"))
+            }
+        })
+        .collect();
+    for (variable, _) in plan.overlay.iter() {
+        all.push(Text::new(
+            format!("change the variable `{variable}` for the command"),
+            format!("为命令调整环境变量 `{variable}`"),
+        ));
+    }
+    all
+}
+
+/// What became of a plan.
+pub fn repair(plan: &Plan, outcome: Outcome, checks: &[Checked]) -> RepairLine {
+    let mut changes: Vec<ChangeLine> = plan.changes.iter().map(change).collect();
+    changes.extend(plan.overlay.iter().map(|(name, _)| ChangeLine {
+        kind: ChangeKind::Environment,
+        path: name.to_owned(),
+        argv: Vec::new(),
+        files: None,
+        bytes: None,
+    }));
+    RepairLine {
+        id: plan.recipe.clone(),
+        slug: plan.slug.clone(),
+        case: plan.case.clone(),
+        applicability: plan.applicability,
+        outcome,
+        title: plan.title.clone(),
+        limits: plan.limits.clone(),
+        changes,
+        checks: checks
+            .iter()
+            .map(|checked| CheckLine {
+                question: checked.probe.clone(),
+                answer: checked.answer.clone(),
+                holds: checked.holds,
+                seen: checked.seen.clone(),
+            })
+            .collect(),
+    }
+}
+
+fn change(change: &Change) -> ChangeLine {
+    let line = |kind, path: String| ChangeLine { kind, path, argv: Vec::new(), files: None, bytes: None };
+    match change {
+        Change::WriteFile(write) => line(ChangeKind::WriteFile, write.path.to_string()),
+        Change::RemoveTree(tree) => ChangeLine {
+            files: Some(tree.before.files),
+            bytes: Some(tree.before.bytes),
+            ..line(ChangeKind::RemoveTree, tree.path.to_string())
+        },
+        Change::Run(run) => ChangeLine {
+            argv: run.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            ..line(ChangeKind::Run, run.cwd.to_string())
+        },
+    }
+}
+
+/// Why a finding has no plan.
+pub fn plan_refusal(error: &PlanError) -> Refusal {
+    match error {
+        PlanError::OutsideRoots(path) => Refusal {
+            reason: RefusalReason::OutsideRoots,
+            path: Some(path.to_string()),
+            says: Text::new(
+                format!("refusing to touch `{path}`: it lies outside the allowed roots"),
+                format!("拒绝改动 `{path}`：它不在允许的目录之内"),
+            ),
+            hint: Some(Text::new(
+                format!("pass `--allow-path {path}` to allow it"),
+                format!("如需允许，请加 `--allow-path {path}`"),
+            )),
+        },
+        PlanError::Lower(error) => guard(error.0.clone()),
+        PlanError::Conflict(path) => {
+            guard(Text::new(format!("two steps want to change `{path}`"), format!("有两个步骤都要改动 `{path}`")))
+        }
+        PlanError::Unbound(name) => {
+            guard(Text::new(format!("the repair is incomplete here: {name}"), format!("此处无法完成修复：{name}")))
+        }
+    }
+}
+
+fn guard(says: Text) -> Refusal {
+    Refusal { reason: RefusalReason::Guard, path: None, says, hint: None }
+}
+
+/// Why nothing was begun.
+pub fn transaction_refusal(error: &TransactionError) -> Refusal {
+    let says = Text::new(error.to_string(), error.to_string());
+    let refusal = |reason, path: Option<String>, hint| Refusal { reason, path, says: says.clone(), hint };
+    match error {
+        TransactionError::Locked { root, .. } => refusal(
+            RefusalReason::Locked,
+            Some(root.to_string()),
+            Some(Text::new("try again when it has ended", "请待其结束后重试")),
+        ),
+        TransactionError::Drift(drifts) => refusal(
+            RefusalReason::Drift,
+            drifts.first().map(|drift| drift.path.to_string()),
+            Some(Text::new("run `fix` again: it plans anew", "请重新运行 `fix`，它会重新规划")),
+        ),
+        TransactionError::Outside(path) => refusal(
+            RefusalReason::OutsideRoots,
+            Some(path.to_string()),
+            Some(Text::new(
+                format!("pass `--allow-path {path}` to allow it"),
+                format!("如需允许，请加 `--allow-path {path}`"),
+            )),
+        ),
+        TransactionError::HoldsState(path) => refusal(
+            RefusalReason::Guard,
+            Some(path.to_string()),
+            Some(Text::new("name another `--state-dir`", "请另行指定 `--state-dir`")),
+        ),
+        TransactionError::Unfinished(group) => refusal(
+            RefusalReason::Guard,
+            None,
+            Some(Text::new(
+                format!("look at it with `fix rollback {group}`"),
+                format!("请用 `fix rollback {group}` 处理"),
+            )),
+        ),
+        TransactionError::Refused(_) => refusal(RefusalReason::Guard, None, None),
+        TransactionError::NoState => refusal(
+            RefusalReason::Surroundings,
+            None,
+            Some(Text::new("pass `--state-dir DIR`", "请加 `--state-dir DIR`")),
+        ),
+        TransactionError::ForeignState { path, .. } => refusal(
+            RefusalReason::Surroundings,
+            Some(path.to_string()),
+            Some(Text::new("pass `--state-dir DIR`, a folder of yours", "请加 `--state-dir DIR`，指定您自己的目录")),
+        ),
+        TransactionError::File(_) | TransactionError::NewerFormat { .. } | TransactionError::Damaged { .. } => {
+            refusal(RefusalReason::Surroundings, None, None)
+        }
+    }
+}
+
+/// The lines that tell most, when nothing known matches.
+pub fn telling(logs: &[LogScan]) -> Vec<report::Evidence> {
+    let of = |log: &LogScan, line: &LogLine| report::Evidence {
+        source: log.source.clone(),
+        first_line: line.number,
+        last_line: line.number,
+        text: line.text.clone(),
+    };
+    let mut all: Vec<report::Evidence> =
+        logs.iter().flat_map(|log| log.telling.iter().map(move |line| of(log, line))).take(20).collect();
+    if all.is_empty() {
+        let last = |log: &LogScan| log.tail.len().saturating_sub(10);
+        all =
+            logs.iter().flat_map(|log| log.tail[last(log)..].iter().map(move |line| of(log, line))).take(20).collect();
+    }
+    all
+}

@@ -1,0 +1,57 @@
+//! `fix diagnose [LOG…|-]`: what is wrong and why, ranked. Writes nothing.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use super::args::Diagnose;
+use super::reading::{Asking, Reader, origin_of};
+use super::session::Session;
+use super::{convert, writing};
+use crate::diagnosis::{Confidence, Origin};
+use crate::plan::{self, Surroundings};
+use crate::recipe::catalogue::Catalogue;
+use crate::report::{self, Outcome, Unmatched};
+
+/// Diagnoses logs; returns 1 when something stands that the machine does not refute.
+pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
+    let catalogue = Catalogue::embedded();
+    let reader = Reader::new(catalogue.entries().iter().collect());
+    let logs: Vec<&Path> = args.logs.iter().chain(&session.common.log).map(AsRef::as_ref).collect();
+    if logs.is_empty() {
+        bail!("which log? name files, or `-` for standard input\nhint: cmake -B build 2>&1 | fix diagnose -");
+    }
+    let reading = reader.read_named(session, logs.iter().copied())?;
+    let origin = origin_of(session, &reading, &logs);
+    let asking = Asking { host: session.host(), origin, command: None };
+    let findings = reader.diagnose(&reading, &asking, session)?;
+    let roots = session.roots();
+    let shown: Vec<report::Finding> = findings
+        .iter()
+        .enumerate()
+        .map(|(at, finding)| {
+            // Of a log from elsewhere, nothing can be planned here.
+            let plan = roots.as_ref().ok().filter(|_| origin == Origin::ThisMachine).and_then(|roots| {
+                plan::build(finding, &Surroundings { host: session.host(), command: None, roots }).ok()
+            });
+            convert::finding(finding, at + 1, plan.as_ref())
+        })
+        .collect();
+    let standing = findings.iter().any(|finding| finding.confidence != Confidence::Refuted);
+    let telling = convert::telling(&reading.logs);
+    let nothing_failed = telling.is_empty() || reading.logs.iter().all(|log| log.telling.is_empty());
+    let outcome = match (standing, nothing_failed) {
+        (true, _) => Outcome::Found,
+        (false, true) => Outcome::NothingWrong,
+        (false, false) => Outcome::NoMatch,
+    };
+    let unmatched = (outcome == Outcome::NoMatch).then(|| Unmatched { telling, nearest: Vec::new() });
+    let diagnosis = report::Diagnosis { findings: shown, outcome, unmatched };
+    if session.common.json {
+        print!("{}", report::json::render(&diagnosis));
+    } else {
+        anstream::print!("{}", report::text::render_diagnosis(&diagnosis, &session.text_style()));
+        writing::mention_unfinished(session);
+    }
+    Ok(u8::from(standing))
+}

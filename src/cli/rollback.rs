@@ -1,0 +1,253 @@
+//! `fix history` and `fix rollback`: what was changed, and taking it back.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::args::{History, HistoryAction, Rollback};
+use super::progress::Progress;
+use super::session::Session;
+use super::{convert, writing};
+use crate::change::AbsPath;
+use crate::evidence::Host;
+use crate::recipe::Text;
+use crate::report::{self, HistoryLine, Outcome, Refusal, RefusalReason, RollbackResult};
+use crate::rollback::{OnDrift, RollbackError, Which, roll_back};
+use crate::transaction::{self, Drift, GroupState, GroupSummary, Limits, StateDir, Summary, Version};
+
+/// Shows the operation log, or forgets old entries.
+pub fn history(args: &History, session: &Session) -> Result<u8> {
+    let state = session.state()?;
+    if let Some(HistoryAction::Prune(prune)) = &args.action {
+        let limits = Limits {
+            groups: prune.keep,
+            age: Duration::from_secs(prune.days.saturating_mul(86_400)),
+            bytes: prune.gib.saturating_mul(1 << 30),
+        };
+        let pruned = transaction::prune(&state, &limits)?;
+        let (count, mib) = (pruned.groups.len(), pruned.bytes >> 20);
+        session.say(&Text::new(
+            format!("deleted the backups of {count} repairs ({mib} MiB)"),
+            format!("已删除 {count} 次修复的备份（{mib} MiB）"),
+        ));
+        return Ok(0);
+    }
+    let groups = transaction::history(&state)?;
+    let document = report::History { groups: groups.iter().rev().map(line).collect() };
+    if session.common.json {
+        print!("{}", report::json::render(&document));
+    } else {
+        anstream::print!("{}", report::text::render_history(&document, &session.text_style()));
+        writing::mention_unfinished(session);
+    }
+    Ok(0)
+}
+
+fn line(group: &GroupSummary) -> HistoryLine {
+    HistoryLine {
+        id: group.id.clone(),
+        time: i64::try_from(group.at.as_secs()).unwrap_or(i64::MAX),
+        outcome: match &group.state {
+            GroupState::Applied => Outcome::Repaired,
+            GroupState::Undone => Outcome::RolledBack,
+            GroupState::RolledBack => Outcome::Restored,
+            GroupState::RollingBack | GroupState::Unfinished => Outcome::NeedsAttention,
+            GroupState::Unreadable(_) => Outcome::Failed,
+        },
+        folder: group.root.to_string(),
+        recipes: group.transactions.iter().map(|transaction| transaction.recipe.clone()).collect(),
+        changes: group.transactions.iter().map(|transaction| transaction.changes.len()).sum(),
+        bytes: group.bytes,
+    }
+}
+
+/// Takes a repair back; returns the exit status.
+pub fn run(args: &Rollback, session: &Session) -> Result<u8> {
+    let state = session.state()?;
+    let which = match &args.id {
+        Some(id) => Which::Id(id.clone()),
+        None => Which::NewestIn(session.project().clone()),
+    };
+    if session.common.dry_run {
+        return preview(session, &state, &which);
+    }
+    let root = session.host().git().top_level().unwrap_or(session.project()).clone();
+    // What was cut off in this folder is undone first; what is named is finished by the rollback itself.
+    if matches!(which, Which::NewestIn(_)) {
+        writing::recover(session, &state, &root)?;
+    }
+    let on_drift = if args.force { OnDrift::SaveFirst } else { OnDrift::Refuse };
+    let done = roll_back(&state, &which, on_drift, &mut Progress::new(session));
+    let restored = |id: &str| restored_paths(&state, id);
+    let result = match done {
+        Ok(back) => {
+            if let Some(saved) = &back.saved {
+                session.say(&Text::new(
+                    format!("your changes were saved: `fix rollback {saved}` brings them back"),
+                    format!("您的改动已保存：用 `fix rollback {saved}` 可恢复"),
+                ));
+            }
+            for left in &back.left {
+                session.warn(&Text::new(format!("cannot be undone: {left}"), format!("无法撤销：{left}")));
+            }
+            RollbackResult {
+                outcome: Outcome::Restored,
+                exit_code: 0,
+                restored: restored(&back.group),
+                group: Some(back.group),
+                kept: back.kept.iter().map(ToString::to_string).collect(),
+                refused: Vec::new(),
+            }
+        }
+        Err(error) => failed(session, &error),
+    };
+    let code = result.exit_code;
+    print(session, &result);
+    Ok(code)
+}
+
+fn print(session: &Session, result: &RollbackResult) {
+    if session.common.json {
+        print!("{}", report::json::render(result));
+    } else if !session.common.quiet {
+        anstream::print!("{}", report::text::render_rollback(result, &session.text_style()));
+    }
+}
+
+fn preview(session: &Session, state: &StateDir, which: &Which) -> Result<u8> {
+    let groups = transaction::history(state)?;
+    let chosen = groups.iter().rev().find(|group| match which {
+        Which::Id(id) => group.id == *id,
+        Which::NewestIn(folder) => {
+            group.state == GroupState::Applied && (folder.is_within(&group.root) || group.root.is_within(folder))
+        }
+    });
+    let Some(group) = chosen else {
+        session.say(&Text::new("there is nothing to take back", "没有可撤销的修复"));
+        return Ok(0);
+    };
+    for path in restored_paths(state, &group.id) {
+        println!("{path}");
+    }
+    session.say(&Text::new(
+        format!("dry run: `fix rollback {}` would put these back", group.id),
+        format!("试运行：`fix rollback {}` 会恢复以上内容", group.id),
+    ));
+    Ok(1)
+}
+
+/// The paths that a group touched.
+fn restored_paths(state: &StateDir, id: &str) -> Vec<String> {
+    let groups = transaction::history(state).unwrap_or_default();
+    let changes = groups.iter().filter(|group| group.id == id).flat_map(|group| &group.transactions);
+    let mut paths: Vec<String> = changes
+        .flat_map(|transaction| &transaction.changes)
+        .flat_map(|change| match change {
+            Summary::Create(path) | Summary::Modify(path) | Summary::Delete(path) | Summary::SetAside { path, .. } => {
+                vec![path.to_string()]
+            }
+            Summary::Run { writes, .. } | Summary::Save(writes) => writes.iter().map(ToString::to_string).collect(),
+        })
+        .collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+fn failed(session: &Session, error: &RollbackError) -> RollbackResult {
+    let mut result = RollbackResult {
+        outcome: Outcome::Refused,
+        exit_code: 1,
+        group: None,
+        restored: Vec::new(),
+        kept: Vec::new(),
+        refused: Vec::new(),
+    };
+    let says = Text::new(error.to_string(), error.to_string());
+    let refusal = |reason, path: Option<&AbsPath>, hint: Option<Text>| Refusal {
+        reason,
+        path: path.map(ToString::to_string),
+        says: says.clone(),
+        hint,
+    };
+    match error {
+        RollbackError::Transaction(error) => result.refused.push(convert::transaction_refusal(error)),
+        RollbackError::Nothing(_) | RollbackError::Already(_) => {
+            result.outcome = Outcome::NothingToDo;
+            result.exit_code = 0;
+            session.say(&says);
+        }
+        RollbackError::Unknown(_) => {
+            result.outcome = Outcome::Failed;
+            result.exit_code = 2;
+            let hint = Text::new("`fix history` lists the repairs", "`fix history` 列出所有修复");
+            result.refused.push(refusal(RefusalReason::Guard, None, Some(hint)));
+        }
+        RollbackError::Drift { group, drifts } => {
+            drifts.iter().for_each(|drift| show_drift(session, drift));
+            result.group = Some(group.clone());
+            let hint = Text::new(
+                "`--force` saves the present version first, then takes the repair back",
+                "`--force` 会先保存当前版本，再撤销修复",
+            );
+            result.refused.push(refusal(RefusalReason::Drift, drifts.first().map(|drift| &drift.path), Some(hint)));
+        }
+        RollbackError::Lost { group, paths } => {
+            result.group = Some(group.clone());
+            result.refused.push(refusal(RefusalReason::Guard, paths.first(), None));
+        }
+        RollbackError::Gone { path, .. } => result.refused.push(refusal(RefusalReason::Guard, Some(path), None)),
+        RollbackError::Left { group, .. } => {
+            result.group = Some(group.clone());
+            result.refused.push(refusal(RefusalReason::Surroundings, None, None));
+        }
+        RollbackError::Incomplete { group, .. } => {
+            result.outcome = Outcome::NeedsAttention;
+            result.exit_code = 2;
+            result.group = Some(group.clone());
+            let hint = Text::new(
+                format!("mend what is named, then `fix rollback {group}` goes on"),
+                format!("处理上述问题后，`fix rollback {group}` 会继续"),
+            );
+            result.refused.push(refusal(RefusalReason::Surroundings, None, Some(hint)));
+        }
+    }
+    result
+}
+
+/// Shows what was changed since a repair, as a diff where both versions are text.
+fn show_drift(session: &Session, drift: &Drift) {
+    if session.common.quiet || session.common.json {
+        return;
+    }
+    let path = &drift.path;
+    if let (Version::File { bytes: Some(old), mode }, Version::File { bytes: Some(new), mode: now }) =
+        (&drift.expected, &drift.present)
+    {
+        let before = crate::change::FileImage { bytes: old.clone(), mode: *mode };
+        let after = crate::change::FileImage { bytes: new.clone(), mode: *now };
+        let shown = crate::diff::render_file(path, &before, &after, session.lang(), &session.screen_style());
+        anstream::eprint!("{shown}");
+        return;
+    }
+    let say = |version: &Version| match version {
+        Version::Absent => Text::new("nothing", "不存在"),
+        Version::File { .. } => Text::new("a file", "文件"),
+        Version::Link(_) => Text::new("a link", "链接"),
+        Version::Folder { changed } if changed.is_empty() => Text::new("a folder", "目录"),
+        Version::Folder { changed } => {
+            let names: Vec<String> = changed.iter().map(|name| name.display().to_string()).collect();
+            Text::new(
+                format!("a folder (changed: {})", names.join(", ")),
+                format!("目录（变化：{}）", names.join("、")),
+            )
+        }
+        Version::Other => Text::new("something else", "其他"),
+        Version::Unreadable(why) => Text::new(format!("unreadable: {why}"), format!("无法读取：{why}")),
+    };
+    let (expected, present) = (say(&drift.expected), say(&drift.present));
+    session.say(&Text::new(
+        format!("{path}: the repair left {}; now there is {}", expected.en, present.en),
+        format!("{path}：修复后为{}，现在为{}", expected.zh, present.zh),
+    ));
+}

@@ -1,0 +1,80 @@
+//! What every command does before and after it writes: finish what was cut off, open a group, forget the old.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::Refused;
+use super::progress::Progress;
+use super::session::Session;
+use crate::change::AbsPath;
+use crate::recipe::Text;
+use crate::redact::{Profile, Redactor};
+use crate::transaction::{self, Group, Limits, RecoveredOutcome, Scope, StateDir};
+
+/// Undoes what an earlier `fix` left behind when it was killed, for the same folder.
+pub fn recover(session: &Session, state: &StateDir, root: &AbsPath) -> Result<()> {
+    let met = transaction::recover(state, &Scope::Root(root.clone()), &mut Progress::new(session))?;
+    for one in met {
+        let (group, recipe) = (&one.unfinished.group, &one.unfinished.recipe);
+        match one.outcome {
+            RecoveredOutcome::Undone { .. } => session.say(&Text::new(
+                format!("an earlier repair (`{recipe}`) was cut off; the state before it is back"),
+                format!("先前的修复（`{recipe}`）被中断；已恢复到修复之前的状态"),
+            )),
+            RecoveredOutcome::NeedsAttention { left } => {
+                let left = left.join("; ");
+                return Err(Refused(Text::new(
+                    format!("an earlier repair (`{recipe}`) was cut off and could not be undone: {left}\nhint: `fix rollback {group}`"),
+                    format!("先前的修复（`{recipe}`）被中断且无法撤销：{left}\n提示：`fix rollback {group}`"),
+                ))
+                .into());
+            }
+            RecoveredOutcome::Left(why) => session.say(&Text::new(
+                format!("an earlier repair (`{recipe}`) was cut off and is left alone: {why}"),
+                format!("先前的修复（`{recipe}`）被中断，未作处理：{why}"),
+            )),
+        }
+    }
+    Ok(())
+}
+
+/// Mentions what was cut off, for commands that only read.
+pub fn mention_unfinished(session: &Session) {
+    // A state folder that cannot be found or read holds nothing to mention; a writing command says why.
+    let Ok(state) = session.state() else { return };
+    for one in transaction::pending(&state).unwrap_or_default() {
+        let (recipe, root) = (&one.recipe, &one.root);
+        session.say(&Text::new(
+            format!("note: a repair (`{recipe}`) in `{root}` was cut off; the next `fix` that writes there undoes it"),
+            format!("注意：`{root}` 中的修复（`{recipe}`）被中断；下次在该处写入的 `fix` 会先撤销它"),
+        ));
+    }
+}
+
+/// Prepares a group for what this invocation does to a project.
+pub fn group(state: &StateDir, root: &AbsPath, command: &[OsString]) -> Group {
+    let words: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut redactor = Redactor::new(Profile::Secrets);
+    let redacted = redactor.redact_words(&words).into_iter().map(|word| word.into_string()).collect();
+    Group::new(state, root.clone(), redacted)
+}
+
+/// Forgets old backups after something new was kept. What cannot be forgotten now is tried again next time.
+pub fn prune(session: &Session, state: &StateDir) {
+    let number = |name: &str, usual: u64| {
+        session.env(name).and_then(|value| value.to_str()?.parse::<u64>().ok()).unwrap_or(usual)
+    };
+    let usual = Limits::default();
+    let days = usual.age.as_secs() / 86_400;
+    let limits = Limits {
+        groups: usize::try_from(number("FIX_KEEP_REPAIRS", usual.groups as u64)).unwrap_or(usual.groups),
+        age: Duration::from_secs(number("FIX_KEEP_DAYS", days).saturating_mul(86_400)),
+        bytes: number("FIX_KEEP_GIB", usual.bytes >> 30).saturating_mul(1 << 30),
+    };
+    if let Err(error) = transaction::prune(state, &limits) {
+        session
+            .say(&Text::new(format!("old backups could not be deleted: {error}"), format!("无法删除旧备份：{error}")));
+    }
+}
