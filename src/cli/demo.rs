@@ -155,7 +155,8 @@ impl Story<'_> {
             };
             words.splice(1..1, ["--lang".into(), lang.into()]);
         }
-        let done = tools.expression(&words).dir(self.place.join(folder)).unchecked().run()?;
+        // One stream, so that the story stays in order when it is written to a file.
+        let done = tools.expression(&words).dir(self.place.join(folder)).stderr_to_stdout().unchecked().run()?;
         Ok(done.status.code().unwrap_or(1))
     }
 

@@ -57,6 +57,12 @@ impl Proof<'_> {
                     holds: check.is.iter().any(|wanted| wanted == word),
                 })
             })
-            .collect()
+            .fold(Vec::new(), |mut all: Vec<Checked>, checked| {
+                // A check of both stages is one fact.
+                if !all.contains(&checked) {
+                    all.push(checked);
+                }
+                all
+            })
     }
 }
