@@ -202,5 +202,6 @@ proptest! {
         prop_assume!(before != after);
         let case = case("random", "some file", Some(&before), Some(&after));
         apply(std::slice::from_ref(&case), GIT).unwrap();
+        apply(std::slice::from_ref(&case), PATCH).unwrap();
     }
 }
