@@ -291,6 +291,7 @@ mod tests {
             Just("<secret-1>".to_owned()),
             Just("machine h login l password ".to_owned()),
             Just("http_proxy=".to_owned()),
+            Just("\u{1b}[32m".to_owned()),
             "[\\n \"'@:=/&<>,;\\\\-]{1,3}",
             "[a-zA-Z0-9+/_.-]{1,12}",
             any::<String>(),

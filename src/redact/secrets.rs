@@ -2,6 +2,7 @@
 //!
 //! All rules are automata without backtracking or look a bounded way around a match: time is linear in the text.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -11,6 +12,7 @@ use super::names::{is_secret_name, is_token_name};
 
 /// Finds secrets, in no order, overlapping.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
+    let text = &*without_colours(text);
     let mut found = Vec::new();
     urls(text, &mut found);
     assignments(text, &mut found);
@@ -19,6 +21,15 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     keys(text, &mut found);
     found.retain(|range| !is_placeholder(&text[range.clone()]));
     found
+}
+
+/// Puts blanks for colour codes, as many: `\u{1b}[32mghp_…` is a token, `TOKEN\u{1b}[0m=` an assignment.
+fn without_colours(text: &str) -> Cow<'_, str> {
+    static CODE: LazyLock<Regex> = LazyLock::new(|| regex(r"\x1b\[[0-9;?]*[A-Za-z]"));
+    if !text.contains('\u{1b}') {
+        return Cow::Borrowed(text);
+    }
+    CODE.replace_all(text, |code: &Captures<'_>| " ".repeat(code[0].len()))
 }
 
 /// Says whether `text` is one of our placeholders.
@@ -392,6 +403,12 @@ mod tests {
             ("x ghp_0123456789abcdefghij.", "x <secret-1>."),
             ("github_pat_11ABCDEFG0123456789_abc", "<secret-1>"),
             ("glpat-0123456789abcdefghij", "<secret-1>"),
+            ("\u{1b}[1mghp_0123456789abcdefghij\u{1b}[0m", "\u{1b}[1m<secret-1>\u{1b}[0m"),
+            (
+                "\u{1b}[1mTOKEN\u{1b}[0m=\u{1b}[33mabcd\u{1b}[0m",
+                "\u{1b}[1mTOKEN\u{1b}[0m=\u{1b}[33m<secret-1>\u{1b}[0m",
+            ),
+            ("\u{1b}[4mhttps://u:pw@h\u{1b}[0m", "\u{1b}[4mhttps://<secret-1>@h\u{1b}[0m"),
             ("id AKIAIOSFODNN7EXAMPLE here", "id <secret-1> here"),
             ("pypi-AgEIcHlwaS5vcmcCJDAwMDAw", "<secret-1>"),
             ("hf_abcdefghijklmnopqrst", "<secret-1>"),
