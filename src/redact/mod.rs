@@ -146,7 +146,7 @@ impl Redactor {
 
 /// Says whether a secret can be told from an ordinary word: `password=password` must not hide the word.
 fn is_unmistakable(secret: &str) -> bool {
-    let has = |test: fn(&u8) -> bool| secret.as_bytes().iter().any(|byte| test(byte));
+    let has = |test: fn(&u8) -> bool| secret.as_bytes().iter().any(test);
     let of_a_placeholder = {
         let rest = secret.trim_end_matches('>').trim_end_matches(|c: char| c.is_ascii_digit());
         "<secret-".ends_with(rest)
