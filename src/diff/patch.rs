@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::change::{AbsPath, Change, FileImage, FileState};
-use crate::redact::{redact, secret_ranges};
+use crate::redact::{Profile, Redactor};
 
 use super::unified::{self, DiffError, LineKind};
 
@@ -60,9 +60,10 @@ pub fn render_patch(root: &AbsPath, changes: &[Change]) -> Result<Patch, DiffErr
                 .extend(run.writes.iter().map(|path| LeftOut { path: path.clone(), reason: Reason::WrittenByCommand })),
         }
     }
+    let mut redactor = Redactor::new(Profile::Secrets);
     let mut bytes = Vec::new();
     for (path, (before, after)) in files {
-        match render_file(root, path, before, after)? {
+        match render_file(root, path, before, after, &mut redactor)? {
             Ok(text) => {
                 bytes.extend(text);
                 if loses_permissions(before, after) {
@@ -80,6 +81,7 @@ fn render_file(
     path: &AbsPath,
     before: &FileState,
     after: &FileState,
+    redactor: &mut Redactor,
 ) -> Result<Result<Vec<u8>, Reason>, DiffError> {
     let Ok(name) = path.as_path().strip_prefix(root) else {
         return Ok(Err(Reason::OutsideRoot));
@@ -93,9 +95,11 @@ fn render_file(
     if text.is_empty() && lines.is_empty() {
         return Ok(Ok(text));
     }
-    let (old_secrets, new_secrets) = (secret_lines(old), secret_lines(new));
+    // What one side tells is a secret on the other as well.
+    secret_lines(redactor, old);
+    let (new_secrets, old_secrets) = (secret_lines(redactor, new), secret_lines(redactor, old));
     let named = name.to_string_lossy();
-    if redact(&named).as_str() != named
+    if redactor.redact(&named).as_str() != named
         || lines.iter().any(|line| old_secrets.contains(&line.old) || new_secrets.contains(&line.new))
     {
         return Ok(Err(Reason::HoldsSecret));
@@ -124,18 +128,13 @@ fn content(state: &FileState) -> &[u8] {
     }
 }
 
-/// Returns the 1-based numbers of the lines that hold a secret.
-fn secret_lines(bytes: &[u8]) -> BTreeSet<usize> {
-    // Decoding may change the length of a line, never the number of lines.
+/// Returns the 1-based numbers of the lines that hold a secret, of this file or of one seen before.
+fn secret_lines(redactor: &mut Redactor, bytes: &[u8]) -> BTreeSet<usize> {
+    // Neither decoding nor redacting changes the number of lines.
     let text = String::from_utf8_lossy(bytes);
-    let mut lines = BTreeSet::new();
-    let (mut at, mut line) = (0, 1);
-    for range in secret_ranges(&text) {
-        line += text[at..range.start].matches('\n').count();
-        at = range.start;
-        lines.insert(line);
-    }
-    lines
+    let redacted = redactor.redact(&text);
+    let pairs = text.split('\n').zip(redacted.as_str().split('\n'));
+    (1..).zip(pairs).filter(|(_, (line, shown))| line != shown).map(|(number, _)| number).collect()
 }
 
 fn git_line(name: &Path) -> Vec<u8> {

@@ -96,6 +96,9 @@ fn apply(cases: &[Case], tool: &[&str]) -> Result<(), String> {
         .current_dir(&root)
         .env("LC_ALL", "C")
         .env("HOME", root.as_path())
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env_remove("GIT_INDEX_FILE")
         .env("GIT_CEILING_DIRECTORIES", root.parent().unwrap().as_path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -168,6 +171,12 @@ fn what_a_patch_cannot_or_must_not_carry_is_named() {
         ("/p/old-secret", "password=abcdef\n", "", Some(Reason::HoldsSecret)),
         ("/p/in-context", conf, &conf.replace("b = 2", "b = 3"), Some(Reason::HoldsSecret)),
         ("/p/far-away", conf, &conf.replace("e = 5", "e = 6"), None),
+        (
+            "/p/told-above",
+            "token=abc12345\n1\n2\n3\n4\n5\n",
+            "token=abc12345\n1\n2\n3\n4\nabc12345\n",
+            Some(Reason::HoldsSecret),
+        ),
         ("/p/amid-a-key", key, &key.replace('6', "7"), Some(Reason::HoldsSecret)),
     ];
     for (path, before, after, want) in cases {
@@ -202,5 +211,6 @@ proptest! {
         prop_assume!(before != after);
         let case = case("random", "some file", Some(&before), Some(&after));
         apply(std::slice::from_ref(&case), GIT).unwrap();
+        apply(std::slice::from_ref(&case), PATCH).unwrap();
     }
 }

@@ -141,7 +141,10 @@ impl Screen<'_> {
     fn hunks(&mut self, name: &str, write: &WriteFile, old: &[u8], new: &[u8]) {
         // Redacted as wholes: within a hunk, the middle of a key looks like any text.
         let shown = |redactor: &mut Redactor, bytes: &[u8]| redactor.redact(&decode_visibly(bytes)).into_string();
-        let (old, new) = (shown(&mut self.redactor, old), shown(&mut self.redactor, new));
+        // The old side first, for its numbers, and again with what the new side tells.
+        shown(&mut self.redactor, old);
+        let new = shown(&mut self.redactor, new);
+        let old = shown(&mut self.redactor, old);
         let Ok(lines) = unified::lines(old.as_bytes(), new.as_bytes()) else {
             return self.say(PLAIN, "", &words::cannot_compare());
         };

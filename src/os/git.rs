@@ -235,6 +235,7 @@ mod tests {
                 .env("GIT_CONFIG_NOSYSTEM", "1")
                 .env_remove("GIT_DIR")
                 .env_remove("GIT_INDEX_FILE")
+                .env_remove("GIT_WORK_TREE")
                 .output()
                 .unwrap();
             assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));

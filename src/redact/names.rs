@@ -6,7 +6,6 @@ const ENDINGS: &[&str] = &[
     "password",
     "passwd",
     "passphrase",
-    "_pass",
     "_pwd",
     "secret",
     "secrets",
@@ -25,7 +24,6 @@ const ENDINGS: &[&str] = &[
     "credential",
     "credentials",
     "authorization",
-    "cookie",
     "x_amz_signature",
 ];
 
@@ -58,6 +56,12 @@ const HARMLESS_TOKENS: &[&str] = &[
     "per",
 ];
 
+/// Words before `pass` that make it a password; a compiler has passes too.
+const PASS_OWNERS: &[&str] = &[
+    "user", "db", "database", "smtp", "mail", "ftp", "http", "https", "proxy", "sudo", "root", "admin", "login",
+    "auth", "ldap", "redis", "mysql", "pg", "my", "key", "cert",
+];
+
 /// Says whether the value of a variable, option or key of this name is a secret.
 pub fn is_secret_name(name: &str) -> bool {
     // `_auth` of .npmrc is base64 of user and password; elsewhere `auth` is the name of a method.
@@ -70,6 +74,10 @@ pub fn is_secret_name(name: &str) -> bool {
     if let Some(before) = plain.strip_suffix("_token") {
         let word = before.rsplit('_').next().unwrap_or_default();
         return !HARMLESS_TOKENS.contains(&word);
+    }
+    if let Some(before) = plain.strip_suffix("_pass") {
+        let word = before.rsplit('_').next().unwrap_or_default();
+        return PASS_OWNERS.contains(&word) || name.ends_with("_PASS");
     }
     ENDINGS.iter().any(|ending| plain.ends_with(ending)) || is_secret_variable(name)
 }
@@ -152,6 +160,8 @@ mod tests {
             "",
             "_",
             "API_KEYS_FILE",
+            "fds_to_pass",
+            "cookie",
             "expected_token",
             "XAUTHORITY",
         ];

@@ -2,6 +2,7 @@
 //!
 //! All rules are automata without backtracking or look a bounded way around a match: time is linear in the text.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -11,6 +12,7 @@ use super::names::{is_secret_name, is_token_name};
 
 /// Finds secrets, in no order, overlapping.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
+    let text = &*without_colours(text);
     let mut found = Vec::new();
     urls(text, &mut found);
     assignments(text, &mut found);
@@ -19,6 +21,15 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     keys(text, &mut found);
     found.retain(|range| !is_placeholder(&text[range.clone()]));
     found
+}
+
+/// Puts blanks for colour codes, as many: `\u{1b}[32mghp_…` is a token, `TOKEN\u{1b}[0m=` an assignment.
+fn without_colours(text: &str) -> Cow<'_, str> {
+    static CODE: LazyLock<Regex> = LazyLock::new(|| regex(r"\x1b\[[0-9;?]*[A-Za-z]"));
+    if !text.contains('\u{1b}') {
+        return Cow::Borrowed(text);
+    }
+    CODE.replace_all(text, |code: &Captures<'_>| " ".repeat(code[0].len()))
 }
 
 /// Says whether `text` is one of our placeholders.
@@ -35,6 +46,7 @@ pub(super) fn is_open(value: &str) -> bool {
             r"(?ix) ^ (?: \** | \[?(?:masked|redacted|hidden)\]?
             | \$ [A-Z_][A-Z0-9_]* | \$\{ [^{}]* \} | \$\( [^()]* \) | %[A-Z_][A-Z0-9_]*% | \$?\{\{ [^{}]* \}\}
             | true | false | null | none | nil | undefined | yes | no | on | off | required | optional
+            | %[a-z] | \{ [A-Za-z0-9_.!:]* \} | [\[\](){}]+
             | str | string | int | bool | bytes | char | auto | optional\[str\] ) $",
         )
     });
@@ -96,7 +108,7 @@ fn assignments(text: &str, found: &mut Vec<Range<usize>>) {
     let mut done = 0;
     for captures in NAMED.captures_iter(text) {
         let name = &captures["name"];
-        if group(&captures, "name").start < done || !is_secret_name(name) {
+        if group(&captures, "name").start < done || !(is_secret_name(name) || is_cookie(name)) {
             continue;
         }
         let at = captures.get(0).expect("the whole match").end();
@@ -106,6 +118,8 @@ fn assignments(text: &str, found: &mut Vec<Range<usize>>) {
         let quoted_name = captures.name("quote").is_some();
         let reach = match &captures["sep"] {
             // `a == b` and `a::b` are code.
+            // A cookie is one in a header only.
+            _ if is_cookie(name) && !is_header(name, &text[at..]) => continue,
             "=" | ":" if text[at..].starts_with(['=', ':']) => continue,
             ":" if quoted_name || starts_line => Reach::Line,
             ":" if after_quote => Reach::Quote,
@@ -155,8 +169,23 @@ fn value(text: &str, at: usize, reach: Reach) -> Range<usize> {
     };
     let length = rest.find(ends).unwrap_or(rest.len());
     // What closes a bracket or a list around the value is no part of it.
-    let value = rest[..length].trim_end().trim_end_matches([',', ';', ')', '}', ']']);
-    at..at + value.len()
+    at..at + without_closers(rest[..length].trim_end()).len()
+}
+
+/// Cuts separators and closing brackets that have no opening one off the end.
+fn without_closers(value: &str) -> &str {
+    let pairs = [('(', ')'), ('[', ']'), ('{', '}')];
+    let mut unopened =
+        pairs.map(|(open, close)| value.matches(close).count().saturating_sub(value.matches(open).count()));
+    let kept = value.trim_end_matches(|c: char| {
+        matches!(c, ',' | ';')
+            || pairs.iter().zip(&mut unopened).any(|((_, close), left)| {
+                let cut = c == *close && *left > 0;
+                *left -= usize::from(cut);
+                cut
+            })
+    });
+    kept.trim_end()
 }
 
 /// Returns how far the quoted text goes: to the closing quote that is not escaped, else to the line's end.
@@ -188,6 +217,10 @@ fn starts_line(text: &str, at: usize) -> bool {
         .all(|word| matches!(word, b"" | b"export" | b"set" | b"env" | b"ENV" | b"ARG" | b"declare" | b"x" | b"local"))
 }
 
+fn is_cookie(name: &str) -> bool {
+    ["cookie", "set-cookie"].iter().any(|cookie| name.eq_ignore_ascii_case(cookie))
+}
+
 /// Says whether `name: rest` in the middle of a line is an HTTP header.
 fn is_header(name: &str, rest: &str) -> bool {
     static SCHEME: LazyLock<Regex> =
@@ -195,20 +228,41 @@ fn is_header(name: &str, rest: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let near = &rest[..rest.floor_char_boundary(LONGEST_OPEN)];
     let line = near.split('\n').next().unwrap_or_default();
-    (name.ends_with("authorization") && SCHEME.is_match(line)) || (name.ends_with("cookie") && line.contains('='))
+    (name.ends_with("authorization") && SCHEME.is_match(line)) || (is_cookie(&name) && line.contains('='))
 }
 
-/// Says whether the value is a count, the name again, or an expression of a program.
+/// Says whether the value is a count, a name, or an expression of a program.
 fn is_no_secret(name: &str, value: &str) -> bool {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        regex(r#"(?x) ^ [A-Za-z_][A-Za-z0-9_.:>-]* [\(\[] [^\s"']* (?: ["'][A-Za-z0-9_. -]*["'] [^\s"']* )* $"#)
-    });
     if value.len() > LONGEST_OPEN {
         return false;
     }
     let count = is_token_name(name) && value.len() <= 5 && value.bytes().all(|byte| byte.is_ascii_digit());
-    let calls = EXPRESSION.is_match(value) || value.starts_with("os.environ") || value.starts_with("self.");
-    count || name.rsplit('.').next() == Some(value) || calls
+    count || is_name_again(name, value) || is_expression(value)
+}
+
+/// Says whether the value is the name, or the end of it: `self._token = token`.
+fn is_name_again(name: &str, value: &str) -> bool {
+    let last = |text: &str| text.rsplit('.').next().unwrap_or_default().trim_matches('_').to_owned();
+    let (name, value_word) = (last(name), last(value));
+    let is_word = !value.is_empty() && value.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'_' | b'.'));
+    // `new_token = old_token`: a variable of a program, named like one.
+    is_word && (name.ends_with(&value_word) || (value.contains('_') && is_secret_name(value)))
+}
+
+/// Says whether the value is a call or a look-up, with brackets that fit and no text in quotes.
+fn is_expression(value: &str) -> bool {
+    static CALL: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r"(?x) ^ (?: [A-Za-z_]{3,} | [A-Za-z_][A-Za-z0-9_]* (?:\.[A-Za-z_][A-Za-z0-9_]*)+ ) [\(\[] .* [\)\]] (?: \ +\# .* )? $",
+        )
+    });
+    static VARIABLE: LazyLock<Regex> =
+        LazyLock::new(|| regex(r"^(?:os\.environ|os\.getenv|getenv|ENV|env|config|settings|args|self)\b[.\[(]"));
+    let balanced = [('(', ')'), ('[', ']')]
+        .iter()
+        .all(|(open, close)| value.matches(*open).count() == value.matches(*close).count());
+    (CALL.is_match(value) && balanced && !value.contains(['"', '\'']))
+        || (VARIABLE.is_match(value) && value.matches(['"', '\'']).count() <= 2)
 }
 
 /// `--token value`, also as elements of a list.
@@ -223,7 +277,12 @@ fn options(text: &str, found: &mut Vec<Range<usize>>) {
         }
         let value = value(text, captures.get(0).expect("the whole match").end(), Reach::Word);
         let words = &text[value.clone()];
-        if !words.starts_with('-') && !is_open(words) {
+        let prose = ["option", "options", "and", "or", "to", "is", "for", "flag", "argument", "if", "with"];
+        if !words.starts_with('-')
+            && !is_open(words)
+            && !prose.contains(&words)
+            && !is_name_again(&captures["name"], words)
+        {
             done = value.end;
             found.push(value);
         }
@@ -315,6 +374,10 @@ mod tests {
             ("curl -H 'Authorization: Bearer a b' x", "curl -H 'Authorization: <secret-1>' x"),
             ("got bearer abc123defg from", "got bearer <secret-1> from"),
             ("export HF_TOKEN=abcd", "export HF_TOKEN=<secret-1>"),
+            ("password = Abc(123", "password = <secret-1>"),
+            ("password = encode(\"hunter2\")", "password = <secret-1>"),
+            ("password=p4(ss)", "password=<secret-1>"),
+            ("< Set-Cookie: session=abc; Path=/", "< Set-Cookie: <secret-1>"),
             ("DB_PASSWORD=correct horse battery\nX=1", "DB_PASSWORD=<secret-1>\nX=1"),
             ("$ PASSWORD=hunter2 make", "$ PASSWORD=<secret-1>"),
             ("run with TWINE_PASSWORD=hunter2 make", "run with TWINE_PASSWORD=<secret-1> make"),
@@ -324,6 +387,7 @@ mod tests {
             ("\"{\\\"token\\\": \\\"abcd\\\"}\"", "\"{\\\"token\\\": \\\"<secret-1>\\\"}\""),
             ("cmake -DMY_PASSWORD:STRING=hunter2 ..", "cmake -DMY_PASSWORD:STRING=<secret-1> .."),
             ("tool --token abcd --verbose", "tool --token <secret-1> --verbose"),
+            ("f(token=abcd), x", "f(token=<secret-1>), x"),
             ("tool --password=abcd x", "tool --password=<secret-1> x"),
             ("['tool', '--api-key', 'abcd']", "['tool', '--api-key', '<secret-1>']"),
             ("twine upload -u me -p hunter2 dist/*", "twine upload -u me -p <secret-1> dist/*"),
@@ -339,6 +403,12 @@ mod tests {
             ("x ghp_0123456789abcdefghij.", "x <secret-1>."),
             ("github_pat_11ABCDEFG0123456789_abc", "<secret-1>"),
             ("glpat-0123456789abcdefghij", "<secret-1>"),
+            ("\u{1b}[1mghp_0123456789abcdefghij\u{1b}[0m", "\u{1b}[1m<secret-1>\u{1b}[0m"),
+            (
+                "\u{1b}[1mTOKEN\u{1b}[0m=\u{1b}[33mabcd\u{1b}[0m",
+                "\u{1b}[1mTOKEN\u{1b}[0m=\u{1b}[33m<secret-1>\u{1b}[0m",
+            ),
+            ("\u{1b}[4mhttps://u:pw@h\u{1b}[0m", "\u{1b}[4mhttps://<secret-1>@h\u{1b}[0m"),
             ("id AKIAIOSFODNN7EXAMPLE here", "id <secret-1> here"),
             ("pypi-AgEIcHlwaS5vcmcCJDAwMDAw", "<secret-1>"),
             ("hf_abcdefghijklmnopqrst", "<secret-1>"),
@@ -367,6 +437,8 @@ mod tests {
             "ssh://git@github.com/x/y and git@github.com:x/y",
             "https://user:****@host/simple",
             "https://user:${PASSWORD}@host/simple",
+            "set(args \"--password=${svn_password}\")",
+            "f(token=${TOKEN}, x)",
             "error: expected unqualified-id before token: ';'",
             "setup.cfg:3: unexpected token: foo",
             "max_tokens=4096 pad_token_id=0 num_tokens: 128 token=12",
@@ -374,7 +446,14 @@ mod tests {
             "export HF_TOKEN=$HF_TOKEN",
             "token = os.environ[\"HF_TOKEN\"]",
             "token = parser.next_token(1)",
-            "self.token = token",
+            "self._token = token",
+            "new_token = old_token",
+            "token = parser.next(a, b[1])  # the next one",
+            "debug('token=%r', token)",
+            "use --token and --password options",
+            "['--password', password]",
+            "EXACT_TOKEN = {",
+            "\"cookie\": \"a cake\"",
             "if token == other:",
             "PASS: test-one",
             "secret::Key a;",

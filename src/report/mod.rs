@@ -4,6 +4,7 @@
 //! that is rendered, as JSON or as text, is redacted on the way out; no caller has to think of it. JSON is
 //! English and only ever gains keys; [`SCHEMA_VERSION`] rises when one changes its meaning.
 
+mod from_plan;
 pub mod json;
 mod outcome;
 mod results;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::recipe::{Applicability, CaseVerdict, Text, Values};
 
+pub use from_plan::{argv, would_do};
 pub use outcome::{Outcome, RefusalReason};
 pub use results::{
     ApplyResult, CaseLine, Catalogue, CatalogueLine, ChangeKind, ChangeLine, CheckLine, History, HistoryLine,

@@ -32,6 +32,13 @@ sentences! {
     cause(text) "cause: {text}" "原因：{text}";
     remedy(text) "remedy: {text}" "办法：{text}";
     would_do() "`fix` would:" "`fix` 将会：";
+    would_create(path) "create {path}" "新建 {path}";
+    would_change_file(path) "change {path}" "修改 {path}";
+    would_delete(path) "delete {path}" "删除 {path}";
+    would_set_aside(path, files, size) "set aside {path} ({files} files, {size}), restorable" "移走 {path}（{files} 个文件，{size}），可还原";
+    would_run(command) "run `{command}`" "运行 `{command}`";
+    would_set(name) "set {name} for the command" "为命令设置 {name}";
+    would_rerun(command) "run `{command}` again" "重新运行 `{command}`";
     apply_safe(id) "safe; apply it with `fix {id}`" "安全；用 `fix {id}` 应用";
     apply_confirm(id) "needs your yes; see it with `fix {id}`" "需要您确认；用 `fix {id}` 查看";
     apply_manual() "`fix` does not do this for you" "`fix` 不会代为执行";
