@@ -1,7 +1,9 @@
 //! What the tests share: a sandbox with its own HOME and state, pictures of trees, and the real tools.
 #![expect(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod moved;
 pub mod tools;
+pub mod waiting;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
