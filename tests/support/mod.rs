@@ -3,6 +3,7 @@
 
 pub mod moved;
 pub mod tools;
+pub mod user;
 pub mod waiting;
 
 use std::collections::BTreeMap;
