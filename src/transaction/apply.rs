@@ -325,7 +325,7 @@ impl Transaction {
                 return Err(error.into());
             }
             attempt.put_back(Stage::Begun, &mut || Ok(()), &mut |_| Ok(()))?;
-            attempt.discard()?;
+            attempt.clean()?;
             by_entries |= next == Next::ByEntries;
             last = Some(error);
         }
