@@ -113,6 +113,28 @@ fn a_given_mlir_tells_where_llvm_was_rewritten() {
 }
 
 #[test]
+fn what_the_command_itself_gives_is_no_residue() {
+    let mut lab = Lab::with_app();
+    lab.install("old", "20.0.0", "OFF");
+    lab.install("new", "20.0.0", "ON");
+    let library = format!("-DLLVM_LIBRARY_DIR={}", lab.path("new/lib"));
+    let old = format!("-DLLVM_DIR={}", lab.path("old/lib/cmake/llvm"));
+    let command = ["cmake", "-B", "build", &library, "-DAPP_BACKENDS=amd", &old];
+    lab.fails(&command, MISSING);
+    let ask = |lab: &Lab| lab.ask("cmake_llvm_origin", &[("tree", &lab.path("app/build"))]);
+    lab.command(&command);
+    let answer = ask(&lab);
+    assert_eq!((answer.word, lab.value(&answer, "entries")), ("given", "LLVM_DIR".into()), "{answer:?}");
+    lab.command(&["pip", "install", "."]);
+    assert_eq!(ask(&lab).word, "stale");
+    lab.set_env("TRITON_APPEND_CMAKE_ARGS", Some(&format!("-DX=1 '{old}'")));
+    let answer = ask(&lab);
+    assert_eq!((answer.word, lab.value(&answer, "giver")), ("given", "TRITON_APPEND_CMAKE_ARGS".into()));
+    lab.command(&["cmake", "-B", "build", &library, "-DAPP_BACKENDS=amd"]);
+    assert_eq!(ask(&lab).word, "stale");
+}
+
+#[test]
 fn what_heals_by_itself_is_not_called_stale() {
     let lab = Lab::with_app();
     lab.install("old", "19.1.7", "OFF");
@@ -222,6 +244,10 @@ fn the_tree_is_the_one_that_the_build_uses() {
         lab.passes(&["cmake", "-B", &lab.path(tree)]);
     }
     std::os::unix::fs::symlink(lab.path("scratch/real"), lab.path("app/linked")).unwrap();
+    lab.write("bin/python3.12", "");
+    lab.write("bin/pip", &format!("#!{}\nimport pip\n", lab.path("bin/python")));
+    std::os::unix::fs::symlink("python3.12", lab.path("bin/python")).unwrap();
+    lab.set_env("PATH", Some(&format!("{}:/usr/bin:/bin", lab.path("bin"))));
     let (three_eleven, three_twelve) = (trees[0], trees[1]);
     let log_line = format!("-- Build files have been written to: {}", lab.path(three_twelve));
     let deep = format!("See also \"{}/CMakeFiles/CMakeOutput.log\".", lab.path(three_eleven));
@@ -233,10 +259,13 @@ fn the_tree_is_the_one_that_the_build_uses() {
         ("app", &["cmake", "--build", "linked"], &log_line, "found", "scratch/real"),
         ("app", &["ninja", "-C", &outside], "", "found", "scratch/real"),
         ("app", &["bash", "-c", "cd linked && cmake .."], "", "found", "scratch/real"),
-        ("app", &["pip", "install", "-e", "."], "", "several", ""),
+        ("app", &["uv", "pip", "install", "-e", "."], "", "several", ""),
+        // The pip on PATH is a script of Python 3.12.
+        ("app", &["pip", "install", "-e", "."], "", "found", three_twelve),
         ("app", &["pip3.11", "install", "-e", "."], "", "found", three_eleven),
         ("app", &["python3.12", "setup.py", "develop"], "", "found", three_twelve),
-        ("app", &["pip", "install", "-e", "."], &log_line, "found", three_twelve),
+        ("app", &["pip", "install", "-e", "."], &deep, "found", three_eleven),
+        ("app", &["uv", "pip", "install", "-e", "."], &log_line, "found", three_twelve),
         ("app", &["bash", "build.sh"], &deep, "found", three_eleven),
         ("app", &[], &deep, "found", three_eleven),
         ("app", &[], "", "several", ""),
@@ -310,7 +339,12 @@ fn what_is_not_only_a_build_tree_stays() {
 fn another_generator_is_seen() {
     let mut lab = Lab::with_app();
     lab.write("app/CMakeLists.txt", "cmake_minimum_required(VERSION 3.20)\nproject(app LANGUAGES NONE)\n");
-    lab.passes(&["cmake", "-B", "b", "-DMINE=1", "-DCMAKE_INSTALL_PREFIX=/opt/mine"]);
+    let declared = "option(DECLARED \"one\" OFF)\nset(LEFT 5 CACHE STRING \"two\")\n";
+    lab.write(
+        "app/CMakeLists.txt",
+        &format!("cmake_minimum_required(VERSION 3.20)\nproject(app LANGUAGES NONE)\n{declared}"),
+    );
+    lab.passes(&["cmake", "-B", "b", "-DMINE=1", "-DCMAKE_INSTALL_PREFIX=/opt/mine", "-DDECLARED=ON"]);
     let log =
         lab.fails(&["cmake", "-B", "b", "-G", "Ninja"], "Does not match the generator used previously: Unix Makefiles");
     assert!(log.contains("Error: generator : Ninja"));
@@ -324,7 +358,7 @@ fn another_generator_is_seen() {
     lab.command(&["cmake", "-B", "b", "-G", "Ninja"]);
     assert_eq!(lab.ask("cmake_generator", &message).word, "differs");
     let whole = lab.lower("set_aside_tree", &[("path", &tree)]).unwrap();
-    assert_eq!(whole.rerun_args, ["-DCMAKE_INSTALL_PREFIX:PATH=/opt/mine", "-DMINE=1"]);
+    assert_eq!(whole.rerun_args, ["-DCMAKE_INSTALL_PREFIX:PATH=/opt/mine", "-DDECLARED:BOOL=ON", "-DMINE=1"]);
     lab.apply(&whole);
     assert_eq!(lab.ask("cmake_generator", &message).word, "no_tree");
     lab.rerun(&whole);

@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{FileKind, Host};
-use crate::formats::cmake_cache::CMakeCache;
+use crate::formats::cmake_cache::{CMakeCache, Entry};
+use crate::formats::cmake_lists;
 use crate::os::AbsPath;
 use crate::recipe::Text;
 
@@ -56,6 +57,20 @@ pub enum NamedBy {
 /// Reads a tree's cache.
 pub fn read_cache(host: &dyn Host, tree: &Path) -> Option<Vec<u8>> {
     host.read(&tree.join("CMakeCache.txt"), CACHE_LIMIT).ok()
+}
+
+/// Lists the settings of a tree that are the user's, as far as files tell: what came by `-D`, and declared options whose
+/// value is not the default that the source's CMakeLists.txt gives.
+pub fn user_settings(host: &dyn Host, tree: &BuildTree, cache: &CMakeCache<'_>) -> Vec<Entry> {
+    let lists = host.read(&tree.source.join("CMakeLists.txt"), CACHE_LIMIT).unwrap_or_default();
+    let declared = cmake_lists::declared_defaults(&String::from_utf8_lossy(&lists));
+    let given: Vec<&Entry> = cache.user_given();
+    let differs = |entry: &&Entry| match declared.get(&entry.name) {
+        Some(Some(default)) => !cmake_lists::same_value(&entry.kind, default, &entry.value),
+        Some(None) | None => false,
+    };
+    let is_given = |entry: &&Entry| given.contains(entry);
+    cache.entries.iter().filter(|entry| is_given(entry) || differs(entry)).cloned().collect()
 }
 
 /// Recognises `named` as a build tree of this project.

@@ -5,6 +5,7 @@
 pub mod build_command;
 pub mod build_tree;
 pub mod host;
+pub mod llvm_packages;
 pub mod log;
 pub mod questions;
 

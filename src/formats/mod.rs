@@ -1,4 +1,5 @@
 //! Text → text editors that keep every byte they were not asked to change. No input, no output.
 
 pub mod cmake_cache;
+pub mod cmake_lists;
 pub mod cmake_targets;

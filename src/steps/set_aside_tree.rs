@@ -119,9 +119,9 @@ fn carry_settings(order: &Order<'_>, tree: &BuildTree, lowered: &mut Lowered) {
         drop.contains(&entry.name) || entry.paths().iter().any(|path| under(path) || (must_exist && gone(path)))
     };
     let configure = order.command.and_then(|command| build_command::direct_configure(command, order.host));
-    let given: Vec<&Entry> = cache
-        .user_given()
-        .into_iter()
+    let settings = build_tree::user_settings(order.host, tree, &cache);
+    let given: Vec<&Entry> = settings
+        .iter()
         .filter(|entry| !configure.as_ref().is_some_and(|configure| configure.defines.contains(&entry.name)))
         .collect();
     let (stale, kept): (Vec<&Entry>, Vec<&Entry>) = given.into_iter().partition(|entry| is_stale(entry));
