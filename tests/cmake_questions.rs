@@ -542,3 +542,89 @@ fn environment_verbs_take_names_and_folders_only() {
     let lowered = lab.lower("prepend_path", &[("name", "PATH"), ("folders", "/a\n/b")]).unwrap();
     assert_eq!(lowered.overlay.value("PATH", Some("/b:/usr/bin".as_ref())).unwrap(), "/a:/b:/usr/bin");
 }
+
+#[test]
+fn narrow_cleaning_also_serves_commands_that_only_build() {
+    let mut lab = Lab::with_app();
+    lab.install("old", "20.0.0", "OFF");
+    lab.install("new", "20.0.0", "ON");
+    // In a tree of its own with each generator, and beside the sources.
+    for (generator, tree, build) in [
+        ("Unix Makefiles", "build", &["cmake", "--build", "build"][..]),
+        ("Ninja", "built", &["ninja", "-C", "built"]),
+        ("Unix Makefiles", ".", &["make"]),
+    ] {
+        let library = |name: &str| format!("-DLLVM_LIBRARY_DIR={}/lib", lab.path(name));
+        let first = ["-S", ".", "-B", tree, "-G", generator];
+        lab.passes(&[&["cmake"][..], &first, &[&library("old")]].concat());
+        lab.fails(&[&["cmake"][..], &first, &[&library("new"), "-DAPP_BACKENDS=amd"]].concat(), MISSING);
+        lab.command(build);
+        lab.fails(build, MISSING);
+        let answer = lab.ask("cmake_tree", &[]);
+        assert_eq!(answer.word, if tree == "." { "in_source" } else { "found" }, "{answer:?}");
+        assert_eq!(lab.value(&answer, "clean"), "narrow");
+        let path = lab.value(&answer, "path");
+        assert!(lab.lower("set_aside_tree", &[("path", &path)]).is_err());
+        let origin = lab.ask("cmake_llvm_origin", &[("tree", &path)]);
+        assert_eq!(origin.word, "stale");
+        let entries = lab.list(&origin, "entries").join("\n");
+        let narrow = lab.lower("unset_cache_entries", &[("path", &path), ("entries", &entries)]).unwrap();
+        lab.apply(&narrow);
+        lab.rerun(&narrow);
+        assert_eq!(lab.ask("cmake_llvm_origin", &[("tree", &path)]).word, "consistent");
+    }
+}
+
+#[test]
+fn caches_from_anywhere_are_read_without_harm() {
+    let mut lab = Lab::with_app();
+    lab.install("new", "20.0.0", "ON");
+    let target = lab.path("new/lib/cmake/lld/LLDConfig.cmake");
+    let app = lab.path("app");
+    let caches = [
+        String::new(),
+        "\u{feff}\0\r\r\n".to_owned(),
+        format!("CMAKE_HOME_DIRECTORY:INTERNAL={app}\nCMAKE_CACHEFILE_DIR:INTERNAL=/\n"),
+        format!("CMAKE_HOME_DIRECTORY:INTERNAL=../..\nCMAKE_CACHEFILE_DIR:INTERNAL={app}/t\n"),
+        format!("CMAKE_HOME_DIRECTORY:INTERNAL=/\nCMAKE_CACHEFILE_DIR:INTERNAL={app}/t\n"),
+        format!(
+            "CMAKE_HOME_DIRECTORY:INTERNAL={app}/t/src\nCMAKE_CACHEFILE_DIR:INTERNAL={app}/t\nLLVM_DIR:PATH=relative\n"
+        ),
+        format!(
+            "CMAKE_HOME_DIRECTORY:INTERNAL={app}\nCMAKE_CACHEFILE_DIR:INTERNAL={app}/t\nLLVM_DIR:PATH={}\n",
+            "/a".repeat(9000)
+        ),
+    ];
+    let words = ["none", "none", "none", "none", "none", "in_source", "found"];
+    for (cache, word) in caches.iter().zip(words) {
+        lab.write("app/t/CMakeCache.txt", cache);
+        lab.command(&["cmake", "-B", "t"]);
+        let answer = lab.ask("cmake_tree", &[]);
+        assert_eq!(answer.word, word, "{cache:.200}: {answer:?}");
+        for question in ["cmake_llvm_origin", "cmake_cache_paths", "cmake_generator", "cmake_source", "cmake_truncated"]
+        {
+            let arguments = [("tree", lab.path("app/t")), ("config", target.clone())];
+            let known: Vec<(&str, &str)> = arguments
+                .iter()
+                .filter(|(name, _)| *name == "tree" || question == "cmake_llvm_origin")
+                .map(|(n, v)| (*n, v.as_str()))
+                .collect();
+            lab.ask(question, &known);
+        }
+    }
+    // A pipe in the place of a cache must not make anybody wait.
+    std::fs::remove_file(lab.path("app/t/CMakeCache.txt")).unwrap();
+    lab.run_in("app", &["mkfifo", "t/CMakeCache.txt"]);
+    assert_eq!(lab.ask("cmake_tree", &[]).word, "none");
+    assert!(lab.lower("set_aside_tree", &[("path", &lab.path("app/t"))]).is_err());
+    assert!(lab.lower("unset_cache_entries", &[("path", &lab.path("app/t")), ("entries", "X")]).is_err());
+    // A linked cache would be replaced by a file.
+    std::fs::remove_file(lab.path("app/t/CMakeCache.txt")).unwrap();
+    lab.write("elsewhere.txt", &caches[6]);
+    std::os::unix::fs::symlink(lab.path("elsewhere.txt"), lab.path("app/t/CMakeCache.txt")).unwrap();
+    assert!(lab.lower("unset_cache_entries", &[("path", &lab.path("app/t")), ("entries", "LLVM_DIR")]).is_err());
+    // A link out of the tree must not be followed to a file.
+    std::os::unix::fs::symlink(lab.path("app"), lab.path("app/t/out")).unwrap();
+    let outside = lab.path("app/t/out/CMakeLists.txt");
+    assert!(lab.lower("remove_files", &[("files", &outside), ("within", &lab.path("app/t"))]).is_err());
+}
