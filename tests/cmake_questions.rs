@@ -378,6 +378,8 @@ fn a_moved_source_is_told_from_another_project() {
         &lab.path("one/build"),
         "-DMINE=7",
         &format!("-DOLD={}", lab.path("one/src")),
+        "-DMY_OUTPUT=/nowhere/out",
+        "-DMY_TOOL=/nowhere/tool",
     ]);
     lab.keep_copy("one", "two");
     lab.work_in("two");
@@ -386,13 +388,14 @@ fn a_moved_source_is_told_from_another_project() {
     let log = lab.fails(&command, "is different than the directory");
     assert!(log.contains("does not match the source"));
     let (one, two) = (lab.path("one/build"), lab.path("two/build"));
-    assert_eq!(lab.ask("cmake_source", &[("tree", &two)]).word, "copied");
+    let source = lab.ask("cmake_source", &[("tree", &two)]);
+    assert_eq!((source.word, lab.list(&source, "old")), ("copied", vec![lab.path("one/src"), one.clone()]));
+    let old = lab.list(&source, "old").join("\n");
     assert_eq!(lab.ask("cmake_tree", &[]).word, "none");
     let tree = lab.ask("cmake_tree", &[("moved_from", &one)]);
     assert_eq!((tree.word, lab.value(&tree, "path")), ("found", two.clone()));
-    let whole =
-        lab.lower("set_aside_tree", &[("path", &two), ("moved_from", &one), ("drop_under", &lab.path("one"))]).unwrap();
-    assert_eq!(whole.rerun_args, ["-DMINE=7"]);
+    let whole = lab.lower("set_aside_tree", &[("path", &two), ("moved_from", &one), ("drop_under", &old)]).unwrap();
+    assert_eq!(whole.rerun_args, ["-DMINE=7", "-DMY_OUTPUT=/nowhere/out"]);
     lab.apply(&whole);
     lab.rerun(&whole);
     assert_eq!(lab.ask("cmake_source", &[("tree", &two)]).word, "here");

@@ -72,9 +72,10 @@ fn shell_line(line: &str, host: &dyn Host) -> Vec<BuildCommand> {
     let mut found = Vec::new();
     let mut folder = Some(host.project().clone());
     for part in line.split([';', '\n', '|', '&']) {
+        let part = part.trim().trim_start_matches(['(', '{']).trim_end_matches([')', '}']);
         let Ok(words) = shell_words::split(part) else { continue };
         let mut words: &[String] = &words;
-        while words.first().is_some_and(|word| is_assignment(word) || matches!(word.as_str(), "(" | "{" | "exec")) {
+        while words.first().is_some_and(|word| is_assignment(word) || word == "exec") {
             words = &words[1..];
         }
         let Some(program) = words.first() else { continue };
@@ -378,6 +379,7 @@ mod tests {
             ("env -C b cmake ..", ""),
             ("bash -c 'cmake -B new && cmake --build new'", "configure ~ in ~/new [] -; build ~/new"),
             ("bash -euxc 'cd b; cmake .. -DX=1; ninja'", "configure ~ in ~/b [X] -; build ~/b"),
+            ("bash -c '(cd b && ninja)'", "build ~/b"),
             ("bash -c 'cmake -B $BUILD'", ""),
             ("bash -c 'cd $X; ninja'", ""),
             ("bash build.sh", ""),

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::build_command::BuildCommand;
 use super::{FileKind, Host};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
 use crate::formats::cmake_lists;
@@ -140,6 +141,22 @@ pub fn recognise(host: &dyn Host, named: &AbsPath, by: NamedBy, moved_from: &[Pa
         return Err(NotATree::Tracked(tree));
     }
     Ok(tree)
+}
+
+/// Says whether the user's command makes the tree again once it is gone: a command that only builds does not.
+pub fn can_be_made_again(host: &dyn Host, builds: &[BuildCommand], tree: &BuildTree) -> bool {
+    let is_it = |other: &AbsPath| same_folder(host, other.as_path(), tree.path.as_path());
+    let needs_it = builds.iter().any(|build| match build {
+        BuildCommand::Build { tree } => is_it(tree),
+        // `cmake <tree>` takes the source from the cache that would be gone.
+        BuildCommand::Configure(configure) => configure.source.is_none() && configure.tree.as_ref().is_some_and(is_it),
+        BuildCommand::Python(_) => false,
+    });
+    let makes_it = builds.iter().any(|build| match build {
+        BuildCommand::Configure(configure) => configure.source.is_some(),
+        BuildCommand::Build { .. } | BuildCommand::Python(_) => false,
+    });
+    makes_it || !needs_it
 }
 
 /// Returns the nearest folder at or above `path` that has a cache; paths in logs often lie deep in a tree.

@@ -189,6 +189,13 @@ impl Entry {
         }
     }
 
+    /// Says whether the entry names a place that a build writes to, which need not be there before.
+    pub fn is_output(&self) -> bool {
+        const PARTS: [&str; 7] =
+            ["INSTALL", "OUTPUT", "DESTINATION", "BINARY_DIR", "REDIRECTS", "CACHEFILE_DIR", "WHEEL_DIR"];
+        PARTS.iter().any(|part| self.name.contains(part))
+    }
+
     /// Lists the absolute paths that the value consists of: one, or a `;`-separated list.
     ///
     /// A flag that only holds a path (`-L/x`) and a command line are none.

@@ -120,18 +120,7 @@ fn decide(mut outcomes: Vec<Outcome>, host: &dyn Host, builds: &[BuildCommand]) 
 
 /// `narrow` where the command could not make the tree again once it is gone.
 fn way_to_clean(tree: &BuildTree, builds: &[BuildCommand], host: &dyn Host) -> &'static str {
-    let same = |other: &AbsPath| build_tree::same_folder(host, other.as_path(), tree.path.as_path());
-    let builds_only = builds.iter().any(|build| matches!(build, BuildCommand::Build { tree } if same(tree)));
-    let configures = builds.iter().any(|build| match build {
-        BuildCommand::Configure(configure) => configure.source.is_some(),
-        BuildCommand::Build { .. } | BuildCommand::Python(_) => false,
-    });
-    // `cmake <tree>` takes the source from the cache that would be gone.
-    let from_cache = builds.iter().any(|build| match build {
-        BuildCommand::Configure(configure) => configure.source.is_none(),
-        BuildCommand::Build { .. } | BuildCommand::Python(_) => false,
-    });
-    if from_cache || (builds_only && !configures) { "narrow" } else { "tree" }
+    if build_tree::can_be_made_again(host, builds, tree) { "tree" } else { "narrow" }
 }
 
 fn user_given(host: &dyn Host, tree: &BuildTree) -> Vec<String> {
