@@ -99,10 +99,10 @@ fn cached_tools(inquiry: &Inquiry<'_>) -> Answer {
     let looked_at = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let mut gone: BTreeMap<String, String> = BTreeMap::new();
     for name in NEEDED.iter().chain(OTHERS).filter(|name| looked_at(name)) {
-        if let Some(value) = cache.get(name) {
-            if is_gone(host, &tree, name, value, &named) {
-                gone.insert((*name).to_owned(), value.to_owned());
-            }
+        if let Some(value) = cache.get(name)
+            && is_gone(host, &tree, name, value, &named)
+        {
+            gone.insert((*name).to_owned(), value.to_owned());
         }
     }
     // CMake keeps the tools a second time, and heals neither copy from the other.

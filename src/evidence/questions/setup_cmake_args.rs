@@ -249,7 +249,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
         let default = "os.environ.setdefault('TRITON_APPEND_CMAKE_ARGS', '-DTRITON_BUILD_UT=OFF')\n";
-        std::fs::write(root.join("setup.py"), format!("{default}{LIST}{ENV}")).unwrap();
+        let more = "def hit():\n    os.environ['TRITON_APPEND_CMAKE_ARGS'] = os.environ.get('TRITON_APPEND_CMAKE_ARGS', '') + ' -DHIT=ON'\n";
+        std::fs::write(root.join("setup.py"), format!("{default}{LIST}{ENV}{more}")).unwrap();
         let current = |env: &[(&str, &str)]| ask(root, env, &[], &[]).values["current"].to_text();
         assert_eq!(current(&[]), "-DTRITON_BUILD_UT=OFF");
         assert_eq!(current(&[("TRITON_APPEND_CMAKE_ARGS", "-DX=1")]), "-DX=1");
