@@ -191,8 +191,12 @@ fn attempt(bytes: &[u8], order: &MergeOrder<'_>) -> Result<Attempt, MergeError> 
         Choice::Nothing => planned.manual = strays.map(|(line, reason)| Manual { line, reason }).collect(),
     }
     planned.manual.truncate(MOST_NOTES);
-    let merged =
-        Merged { bytes: edits::apply(bytes, planned.edits.clone()), done: planned.done, manual: planned.manual, left };
+    let merged = Merged {
+        bytes: edits::apply(bytes, planned.edits.clone()).ok_or(MergeError::Unproved)?,
+        done: planned.done,
+        manual: planned.manual,
+        left,
+    };
     Ok(Attempt { merged, edits: planned.edits, errors: parsed.errors, sites: parsed.sites.len() })
 }
 
