@@ -323,7 +323,7 @@ impl Shared {
     fn search(&self, stretch: Stretch<'_>, from: usize, to: usize, kept: &mut BTreeMap<usize, Kept>) {
         let mut places: Vec<(usize, Place)> = Vec::new();
         let mut found = Vec::new();
-        self.literals.find(stretch.text, from, to, &mut found);
+        self.literals.find(stretch.text, from..to, &mut found);
         self.add(&found, |found| Place { start: found.start, end: found.end }, &mut places);
         self.find_hidden(stretch, from, to, &mut places);
         if from < to {
@@ -375,7 +375,7 @@ impl Shared {
                 shown.extend_from_slice(&unwrapped(line));
             }
             found.clear();
-            self.literals.find(&shown, 0, shown.len(), &mut found);
+            self.literals.find(&shown, 0..shown.len(), &mut found);
             self.add(&found, |_| Place { start, end }, places);
         }
     }
