@@ -216,7 +216,7 @@ fn gutter(line: &[u8]) -> Option<&[u8]> {
 
 /// `E   `
 fn pytest(line: &[u8]) -> Option<&[u8]> {
-    line.strip_prefix(b"E  ")
+    if line == b"E" { Some(&[]) } else { line.strip_prefix(b"E  ") }
 }
 
 /// Returns what follows one or more digits.
