@@ -480,8 +480,16 @@ fn ctrl_z_stops_us_and_fg_continues() {
         shell.expect(&format!("got-{word}"));
     }
     shell.type_keys("\x04");
-    shell.type_keys("echo code-$?; exit 0\n");
+    shell.type_keys("echo code-$?\n");
     shell.expect("code-3");
+    // The leader of this group is gone when the stop comes.
+    shell.type_keys("true | ./t sh -c 'echo rea\"\"dy; exec sleep 600'\n");
+    shell.expect("ready");
+    shell.type_keys("\x1a");
+    shell.expect("Stopped");
+    shell.type_keys("kill %1; fg\n");
+    shell.type_keys("echo code-$?; exit 0\n");
+    shell.expect("code-143");
     assert_eq!(shell.finish().code(), Some(0));
 }
 
@@ -519,4 +527,25 @@ fn a_terminal_that_goes_away_ends_the_command() {
     terminal.expect("y");
     terminal.hang_up();
     wait_until("the command is gone", || !is_alive(place.read("pid").trim()));
+}
+
+#[test]
+fn what_is_meant_for_us_is_noted_once_and_obeyed_twice() {
+    let place = Place::new();
+    let mut shell = Terminal::start(place.path(), &["bash", "--norc", "--noprofile", "-i"]);
+    shell.type_keys("(echo $BASHPID >pid; exec ./t)\n");
+    shell.expect("ready");
+    shell.type_keys("\x1a");
+    shell.expect("Stopped");
+    shell.type_keys("fg\n");
+    wait_until("it has the terminal again", || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", place.read("pid").trim())).unwrap();
+        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+        fields[0] != "T" && fields[2] == fields[5]
+    });
+    shell.type_keys("\x03");
+    shell.expect("helper Signalled(2), it Some(2), we Some(2)");
+    shell.type_keys("\x03");
+    shell.type_keys("echo code-$?; exit 0\n");
+    shell.expect("code-130");
 }

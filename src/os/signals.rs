@@ -147,7 +147,7 @@ impl Shared {
             SIGTSTP => {
                 // The user's command decides whether it stops, and then so do we (`process::supervise`).
                 let decides = self.lock().values().any(|child| child.owner == Owner::User && !child.ended);
-                if !decides && somebody_would_continue_us() {
+                if !decides && somebody_would_continue_us() == Some(true) {
                     let _ = emulate_default_handler(SIGTSTP);
                 }
             }
