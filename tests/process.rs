@@ -302,6 +302,14 @@ fn an_ignored_signal_stays_ignored() {
 }
 
 #[test]
+fn a_status_is_known_even_when_nobody_wants_to_know_of_children() {
+    let place = Place::new();
+    let program = "import os, signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); \
+                   os.execv('./t', ['./t', 'sh', '-c', 'exit 3'])";
+    assert_eq!(place.output(&format!("exec python3 -c \"{program}\"")).status.code(), Some(3));
+}
+
+#[test]
 fn the_command_has_default_signals() {
     let place = Place::new();
     // Ignored signals 32 and 33 belong to the C library, and come from whoever started the tests.

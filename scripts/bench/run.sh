@@ -7,7 +7,7 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 size=${SIZE_MIB:-1024}
-# Lines such as a build prints; a file of zeros would flatter nobody, but this also measures the terminal's line discipline.
+# Lines such as a build prints: on a terminal, every end of line costs.
 seq -f '[%g/99999999] Building CXX object lib/Target/CMakeFiles/Target.dir/Source.cpp.o' 1 200000 >"$folder/block"
 : >"$folder/big"
 bytes=$((size * 1024 * 1024))

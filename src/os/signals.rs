@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use rustix::process::{Pid, Signal, kill_current_process_group, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, getpid, kill_current_process_group, kill_process, kill_process_group};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -130,6 +130,8 @@ pub fn leave_by(signal: i32) {
     match signal {
         // A core dump of ours would say nothing about the user's program.
         SIGQUIT => exit(128 + SIGQUIT),
+        // The first process of a container cannot be killed from inside.
+        _ if getpid().is_init() => exit(128 + signal),
         _ => {
             let _ = emulate_default_handler(signal);
         }
