@@ -471,6 +471,20 @@ fn a_prompt_is_answered() {
 }
 
 #[test]
+fn a_program_with_a_full_screen_gets_its_keys() {
+    let place = Place::new();
+    let program = "import curses; screen = curses.initscr(); curses.cbreak(); curses.noecho(); screen.addstr(\"ready\"); \
+                   screen.refresh(); key = screen.getch(); curses.endwin(); print(\"key\", key)";
+    let mut terminal = place.terminal(&format!("stty -a >before; ./t python3 -c '{program}'; stty -a >after"));
+    terminal.expect("ready");
+    // Neither echoed nor followed by the end of a line.
+    terminal.type_keys("x");
+    terminal.expect("key 120");
+    assert_eq!(terminal.finish().code(), Some(0));
+    assert_eq!(place.read("before"), place.read("after"));
+}
+
+#[test]
 fn ctrl_z_stops_us_and_fg_continues() {
     let place = Place::new();
     let mut shell = Terminal::start(place.path(), &["bash", "--norc", "--noprofile", "-i"]);

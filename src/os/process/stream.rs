@@ -15,7 +15,7 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use rustix::termios::isatty;
 
 use super::Output;
-use crate::os::pty::Pty;
+use crate::os::pty::{InputModes, Pty};
 
 /// As much as is read at once, and as a pipe holds.
 const CHUNK: usize = 256 * 1024;
@@ -52,7 +52,8 @@ pub(super) struct Channel {
     pub(super) source: Arc<OwnedFd>,
     pub(super) carries: Stream,
     written_through: bool,
-    pub(super) is_terminal: bool,
+    /// What the program has made of its terminal; `None` for a pipe.
+    modes: Option<InputModes>,
 }
 
 /// The channels of one program, and the ends that it gets.
@@ -86,13 +87,25 @@ impl Connection {
 }
 
 impl Channel {
+    pub(super) fn is_terminal(&self) -> bool {
+        self.modes.is_some()
+    }
+
+    /// Gives the user's terminal the modes that the program has set on its own.
+    fn follow_modes(&mut self) {
+        if let Some(modes) = &mut self.modes {
+            modes.follow(&*self.source, self.carries.ours());
+        }
+    }
+
     fn like_ours(stream: Stream) -> io::Result<(Self, OwnedFd)> {
         if !isatty(stream.ours()) {
             let (channel, end) = Self::pipe(stream)?;
             return Ok((Self { written_through: true, ..channel }, end));
         }
         let Pty { master, slave } = Pty::like(stream.ours())?;
-        let channel = Self { source: Arc::new(master), carries: stream, written_through: true, is_terminal: true };
+        let modes = Some(InputModes::found_on(&master));
+        let channel = Self { source: Arc::new(master), carries: stream, written_through: true, modes };
         Ok((channel, slave))
     }
 
@@ -102,7 +115,7 @@ impl Channel {
         fcntl_setfl(&source, fcntl_getfl(&source)? | OFlags::NONBLOCK)?;
         // Fails when this user has many pipes already; the usual size only costs speed.
         let _ = fcntl_setpipe_size(&source, CHUNK);
-        Ok((Self { source: Arc::new(source), carries: stream, written_through: false, is_terminal: false }, end))
+        Ok((Self { source: Arc::new(source), carries: stream, written_through: false, modes: None }, end))
     }
 }
 
@@ -170,7 +183,7 @@ pub(super) fn carry(
         busy.fetch_sub(1, Ordering::SeqCst);
         Ok(())
     };
-    let carried = if channel.is_terminal {
+    let carried = if channel.is_terminal() {
         carry_with_two_threads(channel, gate, busy, deliver)
     } else {
         let mut buffer = vec![0; CHUNK];
@@ -221,7 +234,7 @@ fn carry_with_two_threads(
 
 /// Reads `channel` to its end, and lets go of it; gives each chunk, with its length, to `hand_on`.
 fn pump(
-    channel: Channel,
+    mut channel: Channel,
     gate: &Gate,
     busy: &AtomicUsize,
     buffer: &mut Vec<u8>,
@@ -236,10 +249,19 @@ fn pump(
         let count = match read_some(&channel, buffer) {
             Ok(0) => return Ok(()),
             Ok(count) => count,
-            Err(Errno::AGAIN) if wait(&channel, gate, rest.as_ref()) => continue,
-            Err(Errno::AGAIN) => return Ok(()),
+            Err(Errno::AGAIN) => {
+                let more = wait(&channel, gate, rest.as_ref());
+                channel.follow_modes();
+                if more {
+                    continue;
+                }
+                return Ok(());
+            }
             // A terminal whose other end was closed says so by this error.
-            Err(Errno::IO) if channel.is_terminal => return Ok(()),
+            Err(Errno::IO) if channel.is_terminal() => {
+                channel.follow_modes();
+                return Ok(());
+            }
             Err(error) => return Err(error),
         };
         busy.fetch_add(1, Ordering::SeqCst);
@@ -260,7 +282,7 @@ fn read_some(channel: &Channel, buffer: &mut [u8]) -> Result<usize, Errno> {
         match rustix::io::read(&*channel.source, &mut buffer[filled..]) {
             Err(Errno::INTR) => {}
             Ok(0) => return Ok(filled),
-            Ok(count) if channel.is_terminal && filled + count < buffer.len() => filled += count,
+            Ok(count) if channel.is_terminal() && filled + count < buffer.len() => filled += count,
             Ok(count) => return Ok(filled + count),
             // The error comes again at the next call.
             Err(_) if filled > 0 => return Ok(filled),

@@ -54,7 +54,7 @@ pub(super) fn supervise(
     check_folder(command)?;
     let program = find_program(command)?;
     let Connection { channels, stdout, stderr } = connection;
-    let terminals = channels.iter().filter(|channel| channel.is_terminal);
+    let terminals = channels.iter().filter(|channel| channel.is_terminal());
     let terminals = terminals.map(|channel| (channel.carries, Arc::downgrade(&channel.source))).collect();
     let ends = Ends { stdout, stderr };
     let gate = Gate::new()?;
