@@ -51,6 +51,9 @@ pub struct Lowered {
     pub notes: Vec<Text>,
     /// What is left for the user to do.
     pub advice: Vec<Text>,
+    /// Links of the user's own inside the project, with the folder that each leads to. The plan allows such a
+    /// folder when it finds the same itself.
+    pub links: Vec<(AbsPath, AbsPath)>,
     /// Reasons that make the plan stricter than the recipe says.
     pub limits: Vec<(Applicability, Text)>,
 }

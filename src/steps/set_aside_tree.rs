@@ -54,6 +54,9 @@ fn set_aside_tree(order: &Order<'_>) -> Result<Lowered, LowerError> {
     can_be_made_again(order, &tree)?;
     carry_settings(order, &tree, &mut lowered);
     let before = measure(order.host, &tree.path)?;
+    if named != tree.path {
+        lowered.links.push((named, tree.path.clone()));
+    }
     lowered.changes.push(Change::RemoveTree(RemoveTree { path: tree.path, before, kind: TreeKind::Derived }));
     Ok(lowered)
 }
