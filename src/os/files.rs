@@ -252,12 +252,10 @@ impl Folder {
         }
         let renamed = match fs::renameat_with(&self.fd, name, &to.fd, to_name, flags) {
             // Old kernels and some network file systems know no RENAME_NOREPLACE.
-            Err(Errno::INVAL | Errno::NOSYS) if flags == RenameFlags::NOREPLACE => {
-                match to.status(to_name)? {
-                    Some(_) => Err(Errno::EXIST),
-                    None => fs::renameat(&self.fd, name, &to.fd, to_name),
-                }
-            }
+            Err(Errno::INVAL | Errno::NOSYS) if flags == RenameFlags::NOREPLACE => match to.status(to_name)? {
+                Some(_) => Err(Errno::EXIST),
+                None => fs::renameat(&self.fd, name, &to.fd, to_name),
+            },
             renamed => renamed,
         };
         renamed.map_err(|errno| failed("move", self.join(name), errno))
@@ -403,11 +401,16 @@ impl From<&fs::Stat> for Status {
             len: stat.st_size as u64,
             device: stat.st_dev,
             inode: stat.st_ino,
-            names: stat.st_nlink as u64,
+            names: wide(stat.st_nlink),
             modified: FileTime(stat.st_mtime, stat.st_mtime_nsec as u32),
             accessed: FileTime(stat.st_atime, stat.st_atime_nsec as u32),
         }
     }
+}
+
+/// Some fields have 32 bits on some architectures and 64 on others.
+fn wide(number: impl Into<u64>) -> u64 {
+    number.into()
 }
 
 impl Status {

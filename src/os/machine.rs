@@ -33,9 +33,8 @@ impl Machine {
         if id.is_empty() {
             id = rustix::system::uname().nodename().to_string_lossy().into_owned();
         }
-        let namespace = std::fs::read_link("/proc/self/ns/pid")
-            .map(|link| link.to_string_lossy().into_owned())
-            .unwrap_or_default();
+        let namespace =
+            std::fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned()).unwrap_or_default();
         Self { id, boot: read("/proc/sys/kernel/random/boot_id"), namespace }
     }
 }
@@ -102,7 +101,8 @@ fn unescape_octal(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
     let mut at = 0;
     while at < field.len() {
-        let digits = field.get(at + 1..at + 4).filter(|digits| digits.iter().all(|digit| (b'0'..=b'7').contains(digit)));
+        let digits =
+            field.get(at + 1..at + 4).filter(|digits| digits.iter().all(|digit| (b'0'..=b'7').contains(digit)));
         match (field[at], digits) {
             (b'\\', Some(digits)) => {
                 let value = digits.iter().fold(0u32, |value, digit| value * 8 + u32::from(digit - b'0'));

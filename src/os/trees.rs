@@ -80,11 +80,11 @@ impl Place {
     }
 }
 
+/// Told of an entry by its folder and name, its path below the top, and what it is.
+pub type Visit<'a, E> = &'a mut dyn FnMut(&Folder, &OsStr, &Path, &Status) -> Result<Descend, E>;
+
 /// Visits every entry below `folder`, parents first, in order.
-pub fn walk<E: From<FileError>>(
-    folder: &Folder,
-    visit: &mut dyn FnMut(&Folder, &OsStr, &Path, &Status) -> Result<Descend, E>,
-) -> Result<(), E> {
+pub fn walk<E: From<FileError>>(folder: &Folder, visit: Visit<'_, E>) -> Result<(), E> {
     walk_at(folder, Path::new(""), 0, visit)
 }
 
@@ -95,12 +95,7 @@ pub enum Descend {
     Skip,
 }
 
-fn walk_at<E: From<FileError>>(
-    folder: &Folder,
-    below: &Path,
-    depth: usize,
-    visit: &mut dyn FnMut(&Folder, &OsStr, &Path, &Status) -> Result<Descend, E>,
-) -> Result<(), E> {
+fn walk_at<E: From<FileError>>(folder: &Folder, below: &Path, depth: usize, visit: Visit<'_, E>) -> Result<(), E> {
     check_depth(folder, depth)?;
     for name in folder.names()? {
         // It may have gone since it was listed.
@@ -359,7 +354,9 @@ mod tests {
         let error = Place::find(&root, &root.resolve("link/f")).unwrap_err();
         assert!(error.to_string().contains("links are not followed"), "{error}");
         assert!(matches!(Place::find(&root, &root.resolve("real/f")).unwrap(), Found::Here(_)));
-        assert!(matches!(Place::find(&root, &root.resolve("a/b/f")).unwrap(), Found::NoParent { missing, .. } if missing == ["a", "b"]));
+        assert!(
+            matches!(Place::find(&root, &root.resolve("a/b/f")).unwrap(), Found::NoParent { missing, .. } if missing == ["a", "b"])
+        );
         assert!(Place::find(&root, &root.resolve("../f")).is_err());
         assert!(Place::find(&root, &root).is_err());
     }

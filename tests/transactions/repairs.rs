@@ -103,9 +103,7 @@ impl Project {
     pub fn write(&mut self, below: &str, after: Option<(&str, u32)>) {
         let path = self.path(below);
         let before = match fs::read(&path) {
-            Ok(bytes) => {
-                FileState::Present(FileImage { bytes, mode: fs::metadata(&path).unwrap().mode() & 0o7777 })
-            }
+            Ok(bytes) => FileState::Present(FileImage { bytes, mode: fs::metadata(&path).unwrap().mode() & 0o7777 }),
             Err(_) => FileState::Absent,
         };
         let after = match after {
@@ -216,7 +214,6 @@ pub fn timeless(picture: &Picture) -> Picture {
 }
 
 /// As a timeless picture, without what is kept in `.fix`: its names hold the group's.
-#[allow(dead_code)]
 pub fn without_kept(picture: &Picture) -> Picture {
     let is_kept = |path: &Path| path.iter().any(|name| name == ".fix");
     timeless(picture)

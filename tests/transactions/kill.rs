@@ -1,20 +1,18 @@
 //! `kill -9` of a real process at random times in real repairs and rollbacks: the next one finds the whole old
 //! or the whole new state.
 
-mod repairs;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::repairs::{Project, abs, timeless};
 use build_fix::change::TreeKind;
 use build_fix::rollback::{OnDrift, Which, roll_back};
 use build_fix::transaction::{
     GroupState, Limits, Outcome, Proof, RecoveredOutcome, Scope, StateDir, Unwatched, history, pending, prune, recover,
 };
-use repairs::{Project, abs, timeless};
 
 /// Set for the process that repairs until it is killed; names its folder.
 const VICTIM: &str = "FIX_TEST_VICTIM";
@@ -83,13 +81,15 @@ fn killed_at_random_times() {
         }
         prune(&project.state(), &Limits { groups: 2, ..Limits::default() }).unwrap();
     }
-    println!("{KILLS} kills: {undone} cut off and finished by the recovery, {stayed} found applied, {untouched} between");
+    println!(
+        "{KILLS} kills: {undone} cut off and finished by the recovery, {stayed} found applied, {untouched} between"
+    );
     assert!(undone > KILLS / 10, "too few kills hit a repair: {undone}");
 }
 
 fn kill_after(base: &Path, delay: Duration) {
     let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "victim", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "kill::victim", "--nocapture", "--test-threads=1"])
         .env(VICTIM, base)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -127,7 +127,7 @@ fn a_recovery_waits_for_no_child_and_works_beside_none() {
     let status = Command::new("/usr/bin/mkfifo").arg(&gate).status().unwrap();
     assert!(status.success());
     let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "victim_with_a_child", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "kill::victim_with_a_child", "--nocapture", "--test-threads=1"])
         .env(VICTIM, project.base.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
