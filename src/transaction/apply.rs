@@ -1,6 +1,5 @@
 //! One invocation is one group of transactions; each is all or nothing.
 
-
 use super::journal::{Act, Begin, FORMAT, Lines, LockedRoot, Record, Scratch, SeenAt, Summary};
 use super::lock::Locks;
 use super::past::Past;
@@ -147,9 +146,15 @@ pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(
     let overlap = |root: &AbsPath| roots.iter().any(|other| root.is_within(other) || other.is_within(root));
     for group in state.groups()? {
         for journal in group.journals() {
-            if let Some(past) = Past::read(&group, &journal)?
-                && past.is_unfinished()
-                && past.begin.locks.iter().any(|lock| overlap(&lock.path))
+            let past = match Past::read(&group, &journal) {
+                Err(TransactionError::Damaged { .. } | TransactionError::NewerFormat { .. })
+                    if !group.may_concern(roots) =>
+                {
+                    continue;
+                }
+                past => past?,
+            };
+            if past.is_some_and(|past| past.is_unfinished() && past.begin.locks.iter().any(|lock| overlap(&lock.path)))
             {
                 return Err(TransactionError::Unfinished(group.id));
             }
@@ -266,7 +271,11 @@ impl Transaction {
         let transaction = self.past.begin.transaction.clone();
         let proof = {
             let mut note = |record| self.note(record);
-            prove(&Applied { transaction: &transaction, changes: order.changes, note: (&mut note as &mut dyn FnMut(_) -> _).into() })
+            prove(&Applied {
+                transaction: &transaction,
+                changes: order.changes,
+                note: (&mut note as &mut dyn FnMut(_) -> _).into(),
+            })
         };
         if let Proof::Failed { why } = proof {
             return Err(Stop::Why(why));
@@ -381,7 +390,8 @@ impl Transaction {
         let group = &self.past.group;
         let mut paths = Vec::new();
         for journal in group.journals() {
-            let past = if journal == self.past.journal { Some(self.past.clone()) } else { Past::read(group, &journal)? };
+            let past =
+                if journal == self.past.journal { Some(self.past.clone()) } else { Past::read(group, &journal)? };
             paths.extend(past.iter().filter(|past| !past.closed).flat_map(touched));
         }
         paths.sort();

@@ -74,6 +74,10 @@ impl Locks {
 
 impl Drop for Locks {
     fn drop(&mut self) {
+        for file in &self.exclusive {
+            // Names nobody any more.
+            let _ = file.set_len(0);
+        }
         for file in self.exclusive.iter().chain(&self.shared) {
             // Closing the file lets go too, unless somebody inherited it.
             let _ = file.unlock();
@@ -151,13 +155,17 @@ mod tests {
         let state = StateDir::open(AbsPath::new(dir.path().join("state")).unwrap());
         let path = |text: &str| AbsPath::new(text).unwrap();
         let held = Locks::take(&state, &[path("/p/a"), path("/home/u/.condarc")], "fix one").unwrap();
-        for (root, free) in [("/p/b", true), ("/p/ab", true), ("/p/a", false), ("/p/a/sub", false), ("/p", false), ("/", false)]
+        for (root, free) in
+            [("/p/b", true), ("/p/ab", true), ("/p/a", false), ("/p/a/sub", false), ("/p", false), ("/", false)]
         {
             let taken = Locks::take(&state, &[path(root)], "fix two");
             assert_eq!(taken.is_ok(), free, "{root}");
             if let Err(error) = taken {
                 let text = error.to_string();
-                assert!(text.contains(&format!("process {}", std::process::id())) && text.contains("`fix one`"), "{text}");
+                assert!(
+                    text.contains(&format!("process {}", std::process::id())) && text.contains("`fix one`"),
+                    "{text}"
+                );
             }
         }
         drop(held);

@@ -104,12 +104,9 @@ pub(crate) fn attempts(
         let ways_of_the_whole = [(Where::State, By::Rename), (Where::Beside, By::Rename), (Where::State, By::Copy)];
         ways.extend(ways_of_the_whole.map(|(place, by)| (place, by, Parts::Whole)));
     }
-    for (place, by) in [
-        (Where::State, By::Rename),
-        (Where::Beside, By::Rename),
-        (Where::Within, By::Rename),
-        (Where::State, By::Copy),
-    ] {
+    for (place, by) in
+        [(Where::State, By::Rename), (Where::Beside, By::Rename), (Where::Within, By::Rename), (Where::State, By::Copy)]
+    {
         ways.push((place, by, entries.clone()));
     }
     let mut list = Vec::new();
@@ -137,11 +134,7 @@ fn listed(anchor: &AbsPath, path: &AbsPath, pinned: &[PathBuf]) -> Result<Parts,
     while let Some(below) = stay.pop() {
         let Found::Here(place) = Place::find(anchor, &path.resolve(&below))? else { continue };
         let Some(status) = place.status()?.filter(|status| status.kind == Kind::Folder) else { continue };
-        folders.push(StayingFolder {
-            path: Name::new(&below),
-            accessed: status.accessed,
-            modified: status.modified,
-        });
+        folders.push(StayingFolder { path: Name::new(&below), accessed: status.accessed, modified: status.modified });
         for name in place.folder.open_child(&place.name)?.names()? {
             let entry = below.join(&name);
             if entry == Path::new(BESIDE) {
@@ -325,11 +318,9 @@ impl SetAside {
     fn items(&self) -> Vec<(OsString, PathBuf)> {
         match &self.parts {
             Parts::Whole => vec![(WHOLE.into(), PathBuf::new())],
-            Parts::Entries { entries, .. } => entries
-                .iter()
-                .enumerate()
-                .map(|(at, entry)| (at.to_string().into(), PathBuf::from(&entry.0)))
-                .collect(),
+            Parts::Entries { entries, .. } => {
+                entries.iter().enumerate().map(|(at, entry)| (at.to_string().into(), PathBuf::from(&entry.0))).collect()
+            }
         }
     }
 

@@ -140,6 +140,19 @@ impl GroupDir {
         Ok(read(&path)?.0)
     }
 
+    /// Says whether an unreadable group may be about these folders: by the project in its first line, whatever
+    /// else that holds. One that does not even tell its project is about nothing.
+    pub fn may_concern(&self, roots: &[AbsPath]) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Head {
+            root: AbsPath,
+        }
+        let text = std::fs::read(self.path.resolve("group.jsonl")).unwrap_or_default();
+        let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        serde_json::from_slice::<Head>(first)
+            .is_ok_and(|head| roots.iter().any(|root| root.is_within(&head.root) || head.root.is_within(root)))
+    }
+
     pub fn append(&self, record: &GroupRecord) -> Result<(), TransactionError> {
         let (mut lines, _) = Lines::reopen(&self.path.resolve("group.jsonl"))?;
         lines.append(record)
@@ -248,7 +261,10 @@ mod tests {
         assert!(!dir.path().join("a").exists());
         let group = state.new_group(&AbsPath::new("/p").unwrap(), &["fix".into()]).unwrap();
         let mode = |path: &AbsPath| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(state.path()), mode(&group.path), mode(&group.path.resolve("group.jsonl"))), (0o700, 0o700, 0o600));
+        assert_eq!(
+            (mode(state.path()), mode(&group.path), mode(&group.path.resolve("group.jsonl"))),
+            (0o700, 0o700, 0o600)
+        );
         assert_eq!(state.groups().unwrap(), [group]);
     }
 }
