@@ -41,7 +41,8 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
         build.diagnose(&mut attempt, &rerun, &EnvOverlay::default())?;
     }
     let mut course = Course::new(session, build, rerun, &attempt);
-    let last = if uninteresting { attempt } else { course.follow(attempt, args.max_repairs)? };
+    // A run that went well has no failure to repair: what was found in it is only told.
+    let last = if attempt.passed() || interrupted { attempt } else { course.follow(attempt, args.max_repairs)? };
     course.close(&last)
 }
 
@@ -292,7 +293,7 @@ impl<'a> Course<'a> {
         let roots = self.session.roots()?;
         let host = self.session.host_with(&self.overlay);
         let surroundings = Surroundings { host: &host, command: Some(&self.rerun.argv), roots: &roots };
-        if !last.passed() {
+        if !last.passed() || !kept {
             self.result.remaining = last
                 .findings
                 .iter()

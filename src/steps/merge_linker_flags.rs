@@ -5,7 +5,7 @@ use crate::evidence::Host;
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::questions::setup_cmake_args::{LARGEST_SCRIPT, choose_function};
 use crate::formats::cmake_args::{self, Left, MergeOrder, Reason};
-use crate::os::AbsPath;
+use crate::change::AbsPath;
 use crate::recipe::{Applicability, Text};
 
 use super::{LowerError, Lowered, Order, Verb};

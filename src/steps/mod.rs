@@ -14,7 +14,7 @@ use std::ffi::OsString;
 
 use crate::change::{Change, EnvEdit, EnvOverlay, FileImage, FileState};
 use crate::evidence::{FileKind, Host, questions::ArgSpec};
-use crate::os::AbsPath;
+use crate::change::AbsPath;
 use crate::recipe::{Applicability, Text, Value};
 
 /// A verb that recipes can name.

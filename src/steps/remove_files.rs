@@ -3,7 +3,7 @@
 use super::{LowerError, Lowered, Order, Verb};
 use crate::change::{Change, FileState, WriteFile};
 use crate::evidence::questions::ArgSpec;
-use crate::os::AbsPath;
+use crate::change::AbsPath;
 use crate::recipe::{Applicability, Text};
 
 /// `remove_files = { files = "${products.files}", within = "${tree.path}" }`

@@ -11,7 +11,7 @@ use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::{FileKind, Host};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
-use crate::os::AbsPath;
+use crate::change::AbsPath;
 use crate::recipe::Text;
 
 /// `set_aside_tree = { path = "${tree.path}", drop = "${llvm.entries}" }`

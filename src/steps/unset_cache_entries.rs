@@ -5,7 +5,7 @@ use crate::change::{Change, FileImage, FileState, WriteFile};
 use crate::evidence::build_tree::{self, NamedBy, NotATree};
 use crate::evidence::questions::ArgSpec;
 use crate::formats::cmake_cache::CMakeCache;
-use crate::os::AbsPath;
+use crate::change::AbsPath;
 use crate::recipe::{Applicability, Text};
 
 /// `unset_cache_entries = { path = "${tree.path}", entries = "${llvm.entries}" }`
