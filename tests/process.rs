@@ -302,6 +302,14 @@ fn an_ignored_signal_stays_ignored() {
 }
 
 #[test]
+fn a_status_is_known_even_when_nobody_wants_to_know_of_children() {
+    let place = Place::new();
+    let program = "import os, signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); \
+                   os.execv('./t', ['./t', 'sh', '-c', 'exit 3'])";
+    assert_eq!(place.output(&format!("exec python3 -c \"{program}\"")).status.code(), Some(3));
+}
+
+#[test]
 fn the_command_has_default_signals() {
     let place = Place::new();
     // Ignored signals 32 and 33 belong to the C library, and come from whoever started the tests.
@@ -463,6 +471,20 @@ fn a_prompt_is_answered() {
 }
 
 #[test]
+fn a_program_with_a_full_screen_gets_its_keys() {
+    let place = Place::new();
+    let program = "import curses; screen = curses.initscr(); curses.cbreak(); curses.noecho(); screen.addstr(\"ready\"); \
+                   screen.refresh(); key = screen.getch(); curses.endwin(); print(\"key\", key)";
+    let mut terminal = place.terminal(&format!("stty -a >before; ./t python3 -c '{program}'; stty -a >after"));
+    terminal.expect("ready");
+    // Neither echoed nor followed by the end of a line.
+    terminal.type_keys("x");
+    terminal.expect("key 120");
+    assert_eq!(terminal.finish().code(), Some(0));
+    assert_eq!(place.read("before"), place.read("after"));
+}
+
+#[test]
 fn ctrl_z_stops_us_and_fg_continues() {
     let place = Place::new();
     let mut shell = Terminal::start(place.path(), &["bash", "--norc", "--noprofile", "-i"]);
@@ -480,8 +502,16 @@ fn ctrl_z_stops_us_and_fg_continues() {
         shell.expect(&format!("got-{word}"));
     }
     shell.type_keys("\x04");
-    shell.type_keys("echo code-$?; exit 0\n");
+    shell.type_keys("echo code-$?\n");
     shell.expect("code-3");
+    // The leader of this group is gone when the stop comes.
+    shell.type_keys("true | ./t sh -c 'echo rea\"\"dy; exec sleep 600'\n");
+    shell.expect("ready");
+    shell.type_keys("\x1a");
+    shell.expect("Stopped");
+    shell.type_keys("kill %1; fg\n");
+    shell.type_keys("echo code-$?; exit 0\n");
+    shell.expect("code-143");
     assert_eq!(shell.finish().code(), Some(0));
 }
 
@@ -519,4 +549,25 @@ fn a_terminal_that_goes_away_ends_the_command() {
     terminal.expect("y");
     terminal.hang_up();
     wait_until("the command is gone", || !is_alive(place.read("pid").trim()));
+}
+
+#[test]
+fn what_is_meant_for_us_is_noted_once_and_obeyed_twice() {
+    let place = Place::new();
+    let mut shell = Terminal::start(place.path(), &["bash", "--norc", "--noprofile", "-i"]);
+    shell.type_keys("(echo $BASHPID >pid; exec ./t)\n");
+    shell.expect("ready");
+    shell.type_keys("\x1a");
+    shell.expect("Stopped");
+    shell.type_keys("fg\n");
+    wait_until("it has the terminal again", || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", place.read("pid").trim())).unwrap();
+        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+        fields[0] != "T" && fields[2] == fields[5]
+    });
+    shell.type_keys("\x03");
+    shell.expect("helper Signalled(2), it Some(2), we Some(2)");
+    shell.type_keys("\x03");
+    shell.type_keys("echo code-$?; exit 0\n");
+    shell.expect("code-130");
 }

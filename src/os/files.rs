@@ -78,6 +78,13 @@ impl FileError {
         self.errno() == Some(Errno::XDEV)
     }
 
+    /// Says whether links are impossible here, so that a copy has to serve. A full disk is no such reason.
+    pub fn is_unlinkable(&self) -> bool {
+        [Errno::XDEV, Errno::PERM, Errno::ACCESS, Errno::MLINK, Errno::NOTSUP, Errno::NOSYS]
+            .into_iter()
+            .any(|errno| self.errno() == Some(errno))
+    }
+
     /// Says whether the entry cannot be moved as a whole, though perhaps piece by piece.
     pub fn is_pinned(&self) -> bool {
         [Errno::ACCESS, Errno::PERM, Errno::BUSY, Errno::ROFS].into_iter().any(|errno| self.errno() == Some(errno))

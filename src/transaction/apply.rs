@@ -1,5 +1,6 @@
 //! One invocation is one group of transactions; each is all or nothing.
 
+
 use super::journal::{Act, Begin, FORMAT, Lines, LockedRoot, Record, Scratch, SeenAt, Summary};
 use super::lock::Locks;
 use super::past::Past;
@@ -265,11 +266,7 @@ impl Transaction {
         let transaction = self.past.begin.transaction.clone();
         let proof = {
             let mut note = |record| self.note(record);
-            prove(&Applied {
-                transaction: &transaction,
-                changes: order.changes,
-                note: (&mut note as &mut dyn FnMut(_) -> _).into(),
-            })
+            prove(&Applied { transaction: &transaction, changes: order.changes, note: (&mut note as &mut dyn FnMut(_) -> _).into() })
         };
         if let Proof::Failed { why } = proof {
             return Err(Stop::Why(why));
@@ -328,7 +325,7 @@ impl Transaction {
                 return Err(error.into());
             }
             attempt.put_back(Stage::Begun, &mut || Ok(()), &mut |_| Ok(()))?;
-            attempt.discard()?;
+            attempt.clean()?;
             by_entries |= next == Next::ByEntries;
             last = Some(error);
         }
@@ -384,8 +381,7 @@ impl Transaction {
         let group = &self.past.group;
         let mut paths = Vec::new();
         for journal in group.journals() {
-            let past =
-                if journal == self.past.journal { Some(self.past.clone()) } else { Past::read(group, &journal)? };
+            let past = if journal == self.past.journal { Some(self.past.clone()) } else { Past::read(group, &journal)? };
             paths.extend(past.iter().filter(|past| !past.closed).flat_map(touched));
         }
         paths.sort();

@@ -4,7 +4,7 @@
 //! a newer format is refused as a whole, an older one stays readable for ever (`fixtures/journals/`).
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
@@ -27,24 +27,11 @@ pub const FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub enum GroupRecord {
-    Created {
-        format: u32,
-        id: String,
-        root: AbsPath,
-        command: Vec<String>,
-        at: u64,
-    },
+    Created { format: u32, id: String, root: AbsPath, command: Vec<String>, at: u64 },
     /// `saved` is the group that holds what the user had changed meanwhile.
-    RollingBack {
-        at: u64,
-        saved: Option<String>,
-    },
-    RolledBack {
-        at: u64,
-    },
-    Pruned {
-        at: u64,
-    },
+    RollingBack { at: u64, saved: Option<String> },
+    RolledBack { at: u64 },
+    Pruned { at: u64 },
 }
 
 /// A line of a transaction's journal, `<n>.jsonl`.
@@ -53,43 +40,20 @@ pub enum GroupRecord {
 pub enum Record {
     Begin(Begin),
     /// What is about to be done for a change. A change may have several: each attempt is one.
-    Intent {
-        change: usize,
-        act: Act,
-    },
+    Intent { change: usize, act: Act },
     /// The copy of a tree is complete and durable; from here on the original may be incomplete.
-    Copied {
-        change: usize,
-    },
-    Done {
-        change: usize,
-    },
+    Copied { change: usize },
+    Done { change: usize },
     /// A child of ours runs.
-    Child {
-        process: ProcessId,
-    },
-    ChildGone {
-        process: ProcessId,
-    },
-    Committed {
-        at: u64,
-        seen: Vec<SeenAt>,
-    },
-    Undoing {
-        at: u64,
-        why: String,
-    },
+    Child { process: ProcessId },
+    ChildGone { process: ProcessId },
+    Committed { at: u64, seen: Vec<SeenAt> },
+    Undoing { at: u64, why: String },
     /// What stood in the way of a change's undo is out of it.
-    Cleared {
-        change: usize,
-    },
-    Undone {
-        change: usize,
-    },
+    Cleared { change: usize },
+    Undone { change: usize },
     /// All is as before the transaction.
-    Closed {
-        at: u64,
-    },
+    Closed { at: u64 },
 }
 
 /// The head of a transaction.
@@ -130,16 +94,9 @@ pub enum Summary {
     Create(AbsPath),
     Modify(AbsPath),
     Delete(AbsPath),
-    SetAside {
-        path: AbsPath,
-        files: u64,
-        bytes: u64,
-    },
+    SetAside { path: AbsPath, files: u64, bytes: u64 },
     /// Program and declared writes; arguments may hold secrets and are not kept.
-    Run {
-        program: Name,
-        writes: Vec<AbsPath>,
-    },
+    Run { program: Name, writes: Vec<AbsPath> },
     /// What the user had changed, before a forced rollback.
     Save(Vec<AbsPath>),
 }
@@ -158,13 +115,8 @@ pub enum Act {
     },
     SetAside(SetAside),
     /// Folders that saving may make outside of the state folder.
-    Scratch {
-        places: Vec<Scratch>,
-    },
-    Run {
-        saves: Vec<Save>,
-        reversible: Reversible,
-    },
+    Scratch { places: Vec<Scratch> },
+    Run { saves: Vec<Save>, reversible: Reversible },
 }
 
 /// A folder of ours in a `.fix` beside something that is saved.
@@ -187,6 +139,10 @@ pub struct SeenAt {
 pub struct Lines<T> {
     file: File,
     path: AbsPath,
+    /// The length of all complete lines.
+    good: u64,
+    /// Set while something may stand behind them: a line that failed half-way, for want of space.
+    torn: bool,
     kind: PhantomData<T>,
 }
 
@@ -194,7 +150,7 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
     /// Creates the file with its first line. Until that is complete the file counts as not there.
     pub fn create(folder: &Folder, name: &str, first: &T) -> Result<Self, TransactionError> {
         let file = folder.create_file(name.as_ref(), 0o600)?;
-        let mut lines = Self { file, path: folder.join(name.as_ref()), kind: PhantomData };
+        let mut lines = Self { file, path: folder.join(name.as_ref()), good: 0, torn: false, kind: PhantomData };
         lines.append(first)?;
         folder.sync()?;
         Ok(lines)
@@ -205,11 +161,8 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
         let (records, good) = read(path)?;
         let failed = |source| FileError { action: "append to", path: path.clone(), source };
         let file = File::options().append(true).open(path).map_err(failed)?;
-        let len = file.metadata().map_err(failed)?.len();
-        if len != good {
-            step().and_then(|()| file.set_len(good)).map_err(failed)?;
-        }
-        Ok((Self { file, path: path.clone(), kind: PhantomData }, records))
+        let torn = file.metadata().map_err(failed)?.len() != good;
+        Ok((Self { file, path: path.clone(), good, torn, kind: PhantomData }, records))
     }
 
     /// Adds a line and waits until it is on the disk.
@@ -218,18 +171,23 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
         line.push(b'\n');
         let (first, rest) = line.split_at(line.len() / 2);
         let mut write = || -> io::Result<()> {
+            if self.torn {
+                step()?;
+                self.file.set_len(self.good)?;
+                self.file.seek(SeekFrom::Start(self.good))?;
+            }
+            self.torn = true;
             step()?;
             self.file.write_all(first)?;
             step()?;
             self.file.write_all(rest)?;
             step()?;
-            self.file.sync_data()
+            self.file.sync_data()?;
+            self.good += line.len() as u64;
+            self.torn = false;
+            Ok(())
         };
         Ok(write().map_err(|source| FileError { action: "append to", path: self.path.clone(), source })?)
-    }
-
-    pub fn path(&self) -> &AbsPath {
-        &self.path
     }
 }
 

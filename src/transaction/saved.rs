@@ -118,7 +118,7 @@ pub(crate) fn save_file(group: &GroupDir, place: &Place, name: &str) -> Result<S
     let kept = group.inner("kept")?;
     if let Err(error) = place.folder.link(&place.name, &kept, name.as_ref()) {
         // Another file system, no links, or not ours: the copy serves as well.
-        if error.errno().is_none() {
+        if !error.is_unlinkable() {
             return Err(error.into());
         }
     }
@@ -140,7 +140,7 @@ pub(crate) fn save(
             None => Saved::Absent,
             Some(Kind::File) => Saved::File(save_file(group, &place, &name)?),
             Some(Kind::Link) => Saved::Link { target: Name(place.folder.link_target(&place.name)?) },
-            Some(Kind::Folder) => Saved::Tree(snapshot::take(group, anchor, &place, &name, apart, progress)?),
+            Some(Kind::Folder) => Saved::Tree(snapshot::take(group, &place, &name, apart, progress)?),
             Some(Kind::Pipe | Kind::Socket | Kind::Device) => {
                 return Err(TransactionError::Refused(format!("`{path}` is no file, folder or link")));
             }
@@ -170,8 +170,8 @@ pub(crate) fn restore(group: &GroupDir, save: &Save) -> Result<Vec<String>, Tran
             restore_file(group, &place, file, &save.name)?;
         }
         Saved::Link { target } => {
-            let same =
-                here.is_some_and(|here| here.kind == Kind::Link) && place.folder.link_target(&place.name)? == target.0;
+            let same = here.is_some_and(|here| here.kind == Kind::Link)
+                && place.folder.link_target(&place.name)? == target.0;
             if !same {
                 trees::remove(&place.folder, &place.name)?;
                 place.folder.create_link(&target.0, &place.name)?;
@@ -195,8 +195,9 @@ pub(crate) fn restore_file(
     let temporary = temporary_name(group, name);
     folder.remove_file(temporary.as_ref())?;
     // The very file, when it is still there and nobody changed it through another name.
-    let is_it =
-        |there: Option<Status>| there.is_some_and(|there| (there.device, there.inode) == (status.device, status.inode));
+    let is_it = |there: Option<Status>| {
+        there.is_some_and(|there| (there.device, there.inode) == (status.device, status.inode))
+    };
     if is_it(folder.status(&place.name)?) && hash_file(folder, &place.name).is_ok_and(|hash| hash == saved.hash) {
         dress(folder, &place.name, saved)?;
         return Ok(folder.sync()?);
@@ -209,8 +210,8 @@ pub(crate) fn restore_file(
                 dress(folder, &place.name, saved)?;
                 return Ok(folder.sync()?);
             }
-            Err(error) if error.errno().is_none() => return Err(error.into()),
-            Err(_) => {}
+            Err(error) if error.is_unlinkable() => {}
+            Err(error) => return Err(error.into()),
         }
     }
     let blobs = group.inner("blobs")?;

@@ -14,7 +14,7 @@ use super::beside::{self, BESIDE};
 use super::state::GroupDir;
 use crate::change::{AbsPath, TreeKind};
 use crate::os::files::{FileError, FileTime, Folder, Kind, Status};
-use crate::os::trees::{self, Found, Place};
+use crate::os::trees::{self, Copier, Found, Place};
 use crate::os::{Name, machine};
 
 /// One attempt to set a folder aside.
@@ -74,6 +74,16 @@ pub(crate) enum Stage {
     Cleared,
 }
 
+/// Where trash may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    State,
+    /// In `.fix` beside the folder.
+    Beside,
+    /// In `.fix` in the folder itself, which is emptied.
+    Within,
+}
+
 /// Lists the attempts to make, best first. Later ones are for when earlier ones fail.
 pub(crate) fn attempts(
     group: &GroupDir,
@@ -89,30 +99,33 @@ pub(crate) fn attempts(
         .filter_map(|pin| pin.strip_prefix(&real).map(Path::to_owned).ok())
         .collect();
     let entries = listed(anchor, path, &pinned)?;
-    let in_state = (group.path.resolve("trash").resolve(name), group.state.clone());
-    let in_folder = |folder: AbsPath| (folder.resolve(BESIDE).resolve(format!("{}-{name}", group.id)), anchor.clone());
-    let beside = path.parent().map(in_folder);
-    let within = (path.resolve(BESIDE).resolve(format!("{}-{name}", group.id)), anchor.clone());
-    let attempt = |(trash, trash_anchor): (AbsPath, AbsPath), by: By, parts: &Parts| SetAside {
-        anchor: anchor.clone(),
-        path: path.clone(),
-        kind,
-        status,
-        trash,
-        trash_anchor,
-        by,
-        parts: parts.clone(),
-    };
-    let mut list = Vec::new();
+    let mut ways = Vec::new();
     if pinned.is_empty() {
-        list.push(attempt(in_state.clone(), By::Rename, &Parts::Whole));
-        list.extend(beside.clone().map(|beside| attempt(beside, By::Rename, &Parts::Whole)));
-        list.push(attempt(in_state.clone(), By::Copy, &Parts::Whole));
+        let ways_of_the_whole = [(Where::State, By::Rename), (Where::Beside, By::Rename), (Where::State, By::Copy)];
+        ways.extend(ways_of_the_whole.map(|(place, by)| (place, by, Parts::Whole)));
     }
-    list.push(attempt(in_state.clone(), By::Rename, &entries));
-    list.extend(beside.map(|beside| attempt(beside, By::Rename, &entries)));
-    list.push(attempt(within, By::Rename, &entries));
-    list.push(attempt(in_state, By::Copy, &entries));
+    for (place, by) in [
+        (Where::State, By::Rename),
+        (Where::Beside, By::Rename),
+        (Where::Within, By::Rename),
+        (Where::State, By::Copy),
+    ] {
+        ways.push((place, by, entries.clone()));
+    }
+    let mut list = Vec::new();
+    for (n, (place, by, parts)) in ways.into_iter().enumerate() {
+        // Each has a trash of its own: an undo must not take the content of one for that of another.
+        let (trash, trash_anchor) = match place {
+            Where::State => (group.path.resolve("trash").resolve(format!("{name}-{n}")), group.state.clone()),
+            Where::Beside | Where::Within => {
+                let folder = if place == Where::Within { Some(path.clone()) } else { path.parent() };
+                let Some(folder) = folder else { continue };
+                (folder.resolve(BESIDE).resolve(format!("{}-{name}-{n}", group.id)), anchor.clone())
+            }
+        };
+        let (anchor, path) = (anchor.clone(), path.clone());
+        list.push(SetAside { anchor, path, kind, status, trash, trash_anchor, by, parts });
+    }
     Ok(list)
 }
 
@@ -124,7 +137,11 @@ fn listed(anchor: &AbsPath, path: &AbsPath, pinned: &[PathBuf]) -> Result<Parts,
     while let Some(below) = stay.pop() {
         let Found::Here(place) = Place::find(anchor, &path.resolve(&below))? else { continue };
         let Some(status) = place.status()?.filter(|status| status.kind == Kind::Folder) else { continue };
-        folders.push(StayingFolder { path: Name::new(&below), accessed: status.accessed, modified: status.modified });
+        folders.push(StayingFolder {
+            path: Name::new(&below),
+            accessed: status.accessed,
+            modified: status.modified,
+        });
         for name in place.folder.open_child(&place.name)?.names()? {
             let entry = below.join(&name);
             if entry == Path::new(BESIDE) {
@@ -184,9 +201,10 @@ impl SetAside {
                 items.sync()?;
             }
             By::Copy => {
+                let mut copier = Copier::new(self.trash_anchor.clone());
                 for (name, below) in self.items() {
                     let place = self.live(&below)?;
-                    trees::copy(&place.folder, &place.name, items, &name, progress)?;
+                    copier.copy(&place.folder, &place.name, items, &name, progress)?;
                 }
                 items.sync_file_system()?;
                 copied()?;
@@ -224,6 +242,7 @@ impl SetAside {
             self.clear(&trash, items)?;
             cleared()?;
         }
+        let mut copier = Copier::new(self.anchor.clone());
         for (name, below) in self.items() {
             if items.status(&name)?.is_none() {
                 continue;
@@ -237,7 +256,7 @@ impl SetAside {
                     items.rename(&name, &place.folder, &place.name)?;
                     items.sync()?;
                 }
-                By::Copy => trees::copy(items, &name, &place.folder, &place.name, progress)?,
+                By::Copy => copier.copy(items, &name, &place.folder, &place.name, progress)?,
             }
             place.folder.sync()?;
         }
@@ -246,7 +265,7 @@ impl SetAside {
         {
             place.folder.sync_file_system()?;
         }
-        self.restore_times()
+        Ok(())
     }
 
     /// Lists what appeared at the path meanwhile and was moved out of the way.
@@ -257,14 +276,13 @@ impl SetAside {
 
     /// Removes the trash after the undo, unless it holds what appeared meanwhile.
     pub fn clean(&self) -> Result<(), TransactionError> {
-        let Some(trash) = self.open_trash()? else { return self.clean_beside() };
-        if trash.names()?.iter().any(|name| is_newcomer(name)) {
-            trees::remove(&trash, WHOLE.as_ref())?;
-            trees::remove(&trash, ENTRIES.as_ref())?;
-            return Ok(());
+        match self.open_trash()? {
+            Some(trash) if trash.names()?.iter().any(|name| is_newcomer(name)) => {
+                trees::remove(&trash, WHOLE.as_ref())?;
+                trees::remove(&trash, ENTRIES.as_ref())?;
+            }
+            Some(_) | None => self.discard()?,
         }
-        drop(trash);
-        self.discard()?;
         self.restore_times()
     }
 
@@ -307,9 +325,11 @@ impl SetAside {
     fn items(&self) -> Vec<(OsString, PathBuf)> {
         match &self.parts {
             Parts::Whole => vec![(WHOLE.into(), PathBuf::new())],
-            Parts::Entries { entries, .. } => {
-                entries.iter().enumerate().map(|(at, entry)| (at.to_string().into(), PathBuf::from(&entry.0))).collect()
-            }
+            Parts::Entries { entries, .. } => entries
+                .iter()
+                .enumerate()
+                .map(|(at, entry)| (at.to_string().into(), PathBuf::from(&entry.0)))
+                .collect(),
         }
     }
 

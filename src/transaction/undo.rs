@@ -7,7 +7,7 @@ use super::past::Past;
 use super::saved::{Met, Save, Saved, keep_stranger, restore};
 use super::seen::Seen;
 use super::set_aside::SetAside;
-use super::{Event, TransactionError, Watch};
+use super::{Event, TransactionError, Watch, snapshot};
 use crate::change::{AbsPath, Reversible};
 use crate::os::files::{FileError, FileTime, Folder, Gone, Kind};
 use crate::os::machine;
@@ -96,6 +96,11 @@ fn undo_act(
                     format!("`{path}` was changed in place while its former content was kept only as a link")
                 }));
             }
+            for save in saves {
+                if let Saved::Tree(tree) = &save.before {
+                    snapshot::settle(&past.group, save, tree)?;
+                }
+            }
             if *reversible == Reversible::No && past.done.contains(&change) {
                 undone.left.push("a command that cannot be taken back has run".to_owned());
             }
@@ -127,7 +132,8 @@ fn undo_write(
             Saved::Absent | Saved::Link { .. } | Saved::Tree(_) => Seen::Absent,
         };
         if present == Present::Unknown
-            && let Met::Kept(path) = keep_stranger(&past.group, &place, &save.name, &[&Seen::Absent, &before, after])?
+            && let Met::Kept(path) =
+                keep_stranger(&past.group, &place, &save.name, &[&Seen::Absent, &before, after])?
         {
             undone.kept.push(path);
         }

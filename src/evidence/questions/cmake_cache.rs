@@ -47,7 +47,7 @@ pub const QUESTIONS: &[Question] = &[
         about: "Tells whether a build tree was copied, lost its source, or is another project's.",
         args: &[TREE, ArgSpec { name: "source", required: false, about: "The source that the log asks for" }],
         answers: &["copied", "source_gone", "other_project", "here", "no_tree"],
-        values: &["home", "made_in", "source"],
+        values: &["home", "made_in", "old", "source"],
         ask: cmake_source,
     },
     Question {
@@ -126,8 +126,7 @@ fn make_program(host: &dyn Host, generator: &str) -> Option<AbsPath> {
 /// Says whether an entry names something that must be there before a build; what a build makes need not be.
 fn is_input(entry: &Entry) -> bool {
     let name = entry.name.as_str();
-    let is_output = ["INSTALL", "OUTPUT", "DESTINATION", "BINARY_DIR", "REDIRECTS", "CACHEFILE_DIR"];
-    if entry.kind == "STATIC" || is_output.iter().any(|part| name.contains(part)) {
+    if entry.kind == "STATIC" || entry.is_output() {
         return false;
     }
     let ends = [
@@ -220,7 +219,10 @@ fn cmake_source(inquiry: &Inquiry<'_>) -> Answer {
     } else {
         ("here", format!("it is the build of `{home}`"), format!("它是 `{home}` 的构建目录"))
     };
-    let answer = Answer::new(word, Text::new(en, zh)).with("home", home).with("made_in", made_in);
+    let mut answer = Answer::new(word, Text::new(en, zh)).with("home", home).with("made_in", made_in);
+    if matches!(word, "copied" | "source_gone") {
+        answer = answer.with("old", vec![home.to_owned(), made_in.to_owned()]);
+    }
     match wanted {
         Some(wanted) => answer.with("source", wanted.display().to_string()),
         None => answer,
