@@ -9,7 +9,7 @@ use crate::change::{AbsPath, AllowedRoots, Change, EnvOverlay, FileState, Revers
 use crate::diagnosis::Finding;
 use crate::evidence::Host;
 use crate::recipe::{Applicability, Step, Text, Value, Values};
-use crate::steps::{self, LowerError, Lowered, Order};
+use crate::steps::{self, LinkedTree, LowerError, Lowered, Order};
 
 pub use roots::{RootsError, allowed_roots};
 
@@ -103,10 +103,11 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
         advice.extend(case.advice.iter().map(|text| text.fill(&finding.values)));
     }
     let root = host.git().top_level().unwrap_or(host.project()).clone();
+    let roots = roots_with(surroundings.roots, &lowered.linked_trees);
     let mut limits = std::mem::take(&mut lowered.limits);
     for change in &lowered.changes {
         for path in change.touches() {
-            if surroundings.roots.containing(path).is_none() {
+            if roots.containing(path).is_none() {
                 return Err(PlanError::OutsideRoots(path.clone()));
             }
         }
@@ -144,13 +145,25 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
         applicability,
         limits: reasons,
         root,
-        roots: surroundings.roots.clone(),
+        roots,
         changes: lowered.changes,
         overlay: lowered.overlay,
         rerun,
         notes: lowered.notes,
         advice,
     })
+}
+
+/// A build tree that was recognised as this project's and whose link lies where `fix` may write may be touched where it
+/// really lies: builds are often kept on a scratch disk.
+fn roots_with(roots: &AllowedRoots, linked: &[LinkedTree]) -> AllowedRoots {
+    let mut all = roots.clone();
+    for tree in linked.iter().filter(|tree| roots.containing(&tree.named).is_some()) {
+        if roots.containing(&tree.path).is_none() {
+            all.allow(tree.path.clone());
+        }
+    }
+    all
 }
 
 fn applies(step: &Step, values: &Values) -> bool {
@@ -217,6 +230,7 @@ fn merge(all: &mut Lowered, step: Lowered) -> Result<(), PlanError> {
     all.notes.extend(step.notes);
     all.advice.extend(step.advice);
     all.limits.extend(step.limits);
+    all.linked_trees.extend(step.linked_trees);
     Ok(())
 }
 

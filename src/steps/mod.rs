@@ -53,6 +53,15 @@ pub struct Lowered {
     pub advice: Vec<Text>,
     /// Reasons that make the plan stricter than the recipe says.
     pub limits: Vec<(Applicability, Text)>,
+    /// Build trees of this project that a link leads to, outside of it perhaps.
+    pub linked_trees: Vec<LinkedTree>,
+}
+
+/// A recognised build tree under the name that the user gives it and where it really lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkedTree {
+    pub named: AbsPath,
+    pub path: AbsPath,
 }
 
 /// Why a verb cannot do what it is asked here; nothing of the plan is done then.
