@@ -132,7 +132,8 @@ fn assert_is_one_of(found: &Picture, old: &Picture, new: &Picture, when: &str) {
     }
     let (found, new) = (without_kept(found), without_kept(new));
     if found != new {
-        let lines = |picture: &Picture| picture.iter().map(|(k, v)| format!("  {}: {v}\n", k.display())).collect::<String>();
+        let lines =
+            |picture: &Picture| picture.iter().map(|(k, v)| format!("  {}: {v}\n", k.display())).collect::<String>();
         panic!("{when}: neither old nor new\nfound:\n{}old:\n{}new:\n{}", lines(&found), lines(old), lines(&new));
     }
 }

@@ -117,7 +117,11 @@ fn a_package_of_others_gets_advice_only() {
     let message = "The following imported targets are referenced, but are missing: Other::core";
     let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build", &prefix], message);
     let done = story.is_left_alone(&[]);
-    assert!(done.stderr.contains("cmake-imported-targets-missing") && !done.stderr.contains("tda-1.9"), "{}", done.all());
+    assert!(
+        done.stderr.contains("cmake-imported-targets-missing") && !done.stderr.contains("tda-1.9"),
+        "{}",
+        done.all()
+    );
     done.says_in_any_layout("nothing that was loaded before defines");
 }
 

@@ -229,7 +229,7 @@ pub fn checks(findings: &[&Finding], host: &dyn Host, command: Option<&[OsString
     let mut all = Vec::new();
     for finding in findings {
         if let Some(case) = finding.case() {
-            let proof = verify::Proof { recipe: &finding.recipe, case, given: &finding.given, host, command };
+            let proof = verify::Proof { case, answers: &finding.answers, host, command };
             all.extend(proof.check(stage));
         }
     }

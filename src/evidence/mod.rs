@@ -12,4 +12,4 @@ pub mod log;
 pub mod questions;
 
 pub use host::{FileKind, GitState, Host, LocalHost, Metadata};
-pub use interrogate::{Machine, ProbeAnswer, interrogate};
+pub use interrogate::{Machine, ProbeAnswer, ask, interrogate};

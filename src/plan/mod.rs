@@ -7,9 +7,9 @@ use std::ffi::OsString;
 
 use crate::change::{AbsPath, AllowedRoots, Change, EnvOverlay, FileState, Reversible, TreeKind};
 use crate::diagnosis::Finding;
-use crate::evidence::Host;
+use crate::evidence::{FileKind, Host};
 use crate::recipe::{Applicability, Step, Text, Value, Values};
-use crate::steps::{self, LinkedTree, LowerError, Lowered, Order};
+use crate::steps::{self, LowerError, Lowered, Order};
 
 pub use roots::{RootsError, allowed_roots};
 
@@ -103,8 +103,13 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
         advice.extend(case.advice.iter().map(|text| text.fill(&finding.values)));
     }
     let root = host.git().top_level().unwrap_or(host.project()).clone();
-    let roots = roots_with(surroundings.roots, &lowered.linked_trees);
     let mut limits = std::mem::take(&mut lowered.limits);
+    let mut roots = surroundings.roots.clone();
+    for (link, target) in &lowered.links {
+        if roots.containing(link).is_some() && leads_to_own_folder(host, link, target) {
+            roots.allow(target.clone());
+        }
+    }
     for change in &lowered.changes {
         for path in change.touches() {
             if roots.containing(path).is_none() {
@@ -154,16 +159,12 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
     })
 }
 
-/// A build tree that was recognised as this project's and whose link lies where `fix` may write may be touched where it
-/// really lies: builds are often kept on a scratch disk.
-fn roots_with(roots: &AllowedRoots, linked: &[LinkedTree]) -> AllowedRoots {
-    let mut all = roots.clone();
-    for tree in linked.iter().filter(|tree| roots.containing(&tree.named).is_some()) {
-        if roots.containing(&tree.path).is_none() {
-            all.allow(tree.path.clone());
-        }
-    }
-    all
+/// Says whether a link leads to a folder of the user's own: a linked build tree (`build → /scratch/…`) is moved
+/// where it lies, and the link stays.
+fn leads_to_own_folder(host: &dyn Host, link: &AbsPath, target: &AbsPath) -> bool {
+    let real = host.real(link.as_path()).ok().and_then(|real| AbsPath::new(real).ok());
+    let own = host.follow(target.as_path()).is_ok_and(|meta| meta.kind == FileKind::Folder && meta.user == host.user());
+    real.as_ref() == Some(target) && own && target.parent().is_some() && host.home() != Some(target)
 }
 
 fn applies(step: &Step, values: &Values) -> bool {
@@ -227,10 +228,10 @@ fn merge(all: &mut Lowered, step: Lowered) -> Result<(), PlanError> {
     }
     all.overlay.extend(&step.overlay);
     all.rerun_args.extend(step.rerun_args);
+    all.links.extend(step.links);
     all.notes.extend(step.notes);
     all.advice.extend(step.advice);
     all.limits.extend(step.limits);
-    all.linked_trees.extend(step.linked_trees);
     Ok(())
 }
 

@@ -51,17 +51,11 @@ pub struct Lowered {
     pub notes: Vec<Text>,
     /// What is left for the user to do.
     pub advice: Vec<Text>,
+    /// Links of the user's own inside the project, with the folder that each leads to. The plan allows such a
+    /// folder when it finds the same itself.
+    pub links: Vec<(AbsPath, AbsPath)>,
     /// Reasons that make the plan stricter than the recipe says.
     pub limits: Vec<(Applicability, Text)>,
-    /// Build trees of this project that a link leads to, outside of it perhaps.
-    pub linked_trees: Vec<LinkedTree>,
-}
-
-/// A recognised build tree under the name that the user gives it and where it really lies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkedTree {
-    pub named: AbsPath,
-    pub path: AbsPath,
 }
 
 /// Why a verb cannot do what it is asked here; nothing of the plan is done then.

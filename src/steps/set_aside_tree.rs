@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{LinkedTree, LowerError, Lowered, Order, Verb};
-use crate::change::{Change, RemoveTree, TreeImage, TreeKind};
+use super::{LowerError, Lowered, Order, Verb};
+use crate::change::{Change, RemoveTree, TreeFolder, TreeImage, TreeKind};
 use crate::evidence::build_command::{self, Configure};
 use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
 use crate::evidence::questions::ArgSpec;
@@ -54,8 +54,13 @@ fn set_aside_tree(order: &Order<'_>) -> Result<Lowered, LowerError> {
     can_be_made_again(order, &tree)?;
     carry_settings(order, &tree, &mut lowered);
     let before = measure(order.host, &tree.path)?;
-    lowered.linked_trees.extend(linked(&tree));
-    lowered.changes.push(Change::RemoveTree(RemoveTree { path: tree.path, before, kind: TreeKind::Derived }));
+    let mut folder = TreeFolder::Goes;
+    if named != tree.path {
+        lowered.links.push((named, tree.path.clone()));
+        folder = TreeFolder::Stays;
+    }
+    let removed = RemoveTree { path: tree.path, before, kind: TreeKind::Derived, folder };
+    lowered.changes.push(Change::RemoveTree(removed));
     Ok(lowered)
 }
 
@@ -78,11 +83,6 @@ fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree, LowerErro
             NotATree::Refused(why) => why,
         })
     })
-}
-
-/// The tree as one that a link leads to, where one does.
-pub(super) fn linked(tree: &BuildTree) -> Option<LinkedTree> {
-    (tree.named != tree.path).then(|| LinkedTree { named: tree.named.clone(), path: tree.path.clone() })
 }
 
 /// Refuses where the user's command only builds: without its tree it would fail at once.

@@ -72,7 +72,9 @@ fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
     }
     let bytes = CMakeCache::parse(&bytes).without(&entries);
     if bytes != now.bytes {
-        lowered.linked_trees.extend(set_aside_tree::linked(&tree));
+        if named != tree.path {
+            lowered.links.push((named, tree.path.clone()));
+        }
         let after = FileState::Present(FileImage { bytes, mode: before.mode });
         lowered.changes.push(Change::WriteFile(WriteFile { path: file, before: FileState::Present(before), after }));
     }

@@ -1,6 +1,5 @@
 //! One invocation is one group of transactions; each is all or nothing.
 
-
 use super::journal::{Act, Begin, FORMAT, Lines, LockedRoot, Record, Scratch, SeenAt, Summary};
 use super::lock::Locks;
 use super::past::Past;
@@ -266,7 +265,11 @@ impl Transaction {
         let transaction = self.past.begin.transaction.clone();
         let proof = {
             let mut note = |record| self.note(record);
-            prove(&Applied { transaction: &transaction, changes: order.changes, note: (&mut note as &mut dyn FnMut(_) -> _).into() })
+            prove(&Applied {
+                transaction: &transaction,
+                changes: order.changes,
+                note: (&mut note as &mut dyn FnMut(_) -> _).into(),
+            })
         };
         if let Proof::Failed { why } = proof {
             return Err(Stop::Why(why));
@@ -309,7 +312,7 @@ impl Transaction {
         let name = self.item(change, 0);
         let mut by_entries = false;
         let mut last = None;
-        for attempt in set_aside::attempts(&group, anchor, &tree.path, tree.kind, status, &name)? {
+        for attempt in set_aside::attempts(&group, anchor, tree, status, &name)? {
             if by_entries && attempt.parts == set_aside::Parts::Whole {
                 continue;
             }
@@ -381,7 +384,8 @@ impl Transaction {
         let group = &self.past.group;
         let mut paths = Vec::new();
         for journal in group.journals() {
-            let past = if journal == self.past.journal { Some(self.past.clone()) } else { Past::read(group, &journal)? };
+            let past =
+                if journal == self.past.journal { Some(self.past.clone()) } else { Past::read(group, &journal)? };
             paths.extend(past.iter().filter(|past| !past.closed).flat_map(touched));
         }
         paths.sort();

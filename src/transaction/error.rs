@@ -49,10 +49,15 @@ pub struct Drift {
 pub enum Version {
     Absent,
     /// `bytes` is `None` where the file is too large to be shown.
-    File { bytes: Option<Vec<u8>>, mode: u32 },
+    File {
+        bytes: Option<Vec<u8>>,
+        mode: u32,
+    },
     Link(PathBuf),
     /// A folder; `changed` names some of the entries that differ, relative to it.
-    Folder { changed: Vec<PathBuf> },
+    Folder {
+        changed: Vec<PathBuf>,
+    },
     Other,
     Unreadable(String),
 }

@@ -27,11 +27,24 @@ pub const FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub enum GroupRecord {
-    Created { format: u32, id: String, root: AbsPath, command: Vec<String>, at: u64 },
+    Created {
+        format: u32,
+        id: String,
+        root: AbsPath,
+        command: Vec<String>,
+        at: u64,
+    },
     /// `saved` is the group that holds what the user had changed meanwhile.
-    RollingBack { at: u64, saved: Option<String> },
-    RolledBack { at: u64 },
-    Pruned { at: u64 },
+    RollingBack {
+        at: u64,
+        saved: Option<String>,
+    },
+    RolledBack {
+        at: u64,
+    },
+    Pruned {
+        at: u64,
+    },
 }
 
 /// A line of a transaction's journal, `<n>.jsonl`.
@@ -40,20 +53,43 @@ pub enum GroupRecord {
 pub enum Record {
     Begin(Begin),
     /// What is about to be done for a change. A change may have several: each attempt is one.
-    Intent { change: usize, act: Act },
+    Intent {
+        change: usize,
+        act: Act,
+    },
     /// The copy of a tree is complete and durable; from here on the original may be incomplete.
-    Copied { change: usize },
-    Done { change: usize },
+    Copied {
+        change: usize,
+    },
+    Done {
+        change: usize,
+    },
     /// A child of ours runs.
-    Child { process: ProcessId },
-    ChildGone { process: ProcessId },
-    Committed { at: u64, seen: Vec<SeenAt> },
-    Undoing { at: u64, why: String },
+    Child {
+        process: ProcessId,
+    },
+    ChildGone {
+        process: ProcessId,
+    },
+    Committed {
+        at: u64,
+        seen: Vec<SeenAt>,
+    },
+    Undoing {
+        at: u64,
+        why: String,
+    },
     /// What stood in the way of a change's undo is out of it.
-    Cleared { change: usize },
-    Undone { change: usize },
+    Cleared {
+        change: usize,
+    },
+    Undone {
+        change: usize,
+    },
     /// All is as before the transaction.
-    Closed { at: u64 },
+    Closed {
+        at: u64,
+    },
 }
 
 /// The head of a transaction.
@@ -94,9 +130,16 @@ pub enum Summary {
     Create(AbsPath),
     Modify(AbsPath),
     Delete(AbsPath),
-    SetAside { path: AbsPath, files: u64, bytes: u64 },
+    SetAside {
+        path: AbsPath,
+        files: u64,
+        bytes: u64,
+    },
     /// Program and declared writes; arguments may hold secrets and are not kept.
-    Run { program: Name, writes: Vec<AbsPath> },
+    Run {
+        program: Name,
+        writes: Vec<AbsPath>,
+    },
     /// What the user had changed, before a forced rollback.
     Save(Vec<AbsPath>),
 }
@@ -115,8 +158,13 @@ pub enum Act {
     },
     SetAside(SetAside),
     /// Folders that saving may make outside of the state folder.
-    Scratch { places: Vec<Scratch> },
-    Run { saves: Vec<Save>, reversible: Reversible },
+    Scratch {
+        places: Vec<Scratch>,
+    },
+    Run {
+        saves: Vec<Save>,
+        reversible: Reversible,
+    },
 }
 
 /// A folder of ours in a `.fix` beside something that is saved.

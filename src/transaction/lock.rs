@@ -151,13 +151,17 @@ mod tests {
         let state = StateDir::open(AbsPath::new(dir.path().join("state")).unwrap());
         let path = |text: &str| AbsPath::new(text).unwrap();
         let held = Locks::take(&state, &[path("/p/a"), path("/home/u/.condarc")], "fix one").unwrap();
-        for (root, free) in [("/p/b", true), ("/p/ab", true), ("/p/a", false), ("/p/a/sub", false), ("/p", false), ("/", false)]
+        for (root, free) in
+            [("/p/b", true), ("/p/ab", true), ("/p/a", false), ("/p/a/sub", false), ("/p", false), ("/", false)]
         {
             let taken = Locks::take(&state, &[path(root)], "fix two");
             assert_eq!(taken.is_ok(), free, "{root}");
             if let Err(error) = taken {
                 let text = error.to_string();
-                assert!(text.contains(&format!("process {}", std::process::id())) && text.contains("`fix one`"), "{text}");
+                assert!(
+                    text.contains(&format!("process {}", std::process::id())) && text.contains("`fix one`"),
+                    "{text}"
+                );
             }
         }
         drop(held);

@@ -93,14 +93,25 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Change `index` of `total` begins, counted from 0.
-    Change { index: usize, total: usize },
+    Change {
+        index: usize,
+        total: usize,
+    },
     /// A folder is moved aside or back.
-    Moving { path: AbsPath },
+    Moving {
+        path: AbsPath,
+    },
     /// A folder is being saved or copied, for a rename is impossible.
-    Saving { path: AbsPath },
+    Saving {
+        path: AbsPath,
+    },
     /// So many more bytes were copied or looked at; one event a file.
-    Copied { bytes: u64 },
-    Running { program: String },
+    Copied {
+        bytes: u64,
+    },
+    Running {
+        program: String,
+    },
     Proving,
     Undoing,
 }

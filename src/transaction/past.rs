@@ -39,10 +39,7 @@ impl Past {
     }
 
     /// Reads a journal to go on writing it.
-    pub fn reopen(
-        group: &GroupDir,
-        journal: &AbsPath,
-    ) -> Result<Option<(Past, Lines<Record>)>, TransactionError> {
+    pub fn reopen(group: &GroupDir, journal: &AbsPath) -> Result<Option<(Past, Lines<Record>)>, TransactionError> {
         let (lines, records) = Lines::reopen(journal)?;
         Ok(Past::tell(group, journal, records).map(|past| (past, lines)))
     }

@@ -170,8 +170,8 @@ pub(crate) fn restore(group: &GroupDir, save: &Save) -> Result<Vec<String>, Tran
             restore_file(group, &place, file, &save.name)?;
         }
         Saved::Link { target } => {
-            let same = here.is_some_and(|here| here.kind == Kind::Link)
-                && place.folder.link_target(&place.name)? == target.0;
+            let same =
+                here.is_some_and(|here| here.kind == Kind::Link) && place.folder.link_target(&place.name)? == target.0;
             if !same {
                 trees::remove(&place.folder, &place.name)?;
                 place.folder.create_link(&target.0, &place.name)?;
@@ -195,9 +195,8 @@ pub(crate) fn restore_file(
     let temporary = temporary_name(group, name);
     folder.remove_file(temporary.as_ref())?;
     // The very file, when it is still there and nobody changed it through another name.
-    let is_it = |there: Option<Status>| {
-        there.is_some_and(|there| (there.device, there.inode) == (status.device, status.inode))
-    };
+    let is_it =
+        |there: Option<Status>| there.is_some_and(|there| (there.device, there.inode) == (status.device, status.inode));
     if is_it(folder.status(&place.name)?) && hash_file(folder, &place.name).is_ok_and(|hash| hash == saved.hash) {
         dress(folder, &place.name, saved)?;
         return Ok(folder.sync()?);

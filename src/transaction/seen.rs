@@ -20,10 +20,17 @@ use crate::os::trees::{Descend, Found, Place, walk};
 #[serde(rename_all = "kebab-case")]
 pub enum Seen {
     Absent,
-    File { hash: String, mode: u32 },
-    Link { target: Name },
+    File {
+        hash: String,
+        mode: u32,
+    },
+    Link {
+        target: Name,
+    },
     /// The hash of the folder's listing; the listing itself lies in `blobs/`.
-    Folder { listing: String },
+    Folder {
+        listing: String,
+    },
     Other,
 }
 

@@ -236,18 +236,16 @@ pub(crate) fn restore(
     let live = place.folder.create_or_open(&place.name, 0o700)?;
     place.folder.set_mode(&place.name, tree.status.mode | 0o700)?;
     // Away with what was not there.
-    walk::<FileError>(&live, &mut |folder, name, below, status| {
-        match entries.get(below) {
-            Some(entry) if entry.status.kind == status.kind => {
-                if status.kind == Kind::Folder && status.mode & 0o700 != 0o700 {
-                    folder.set_mode(name, status.mode | 0o700)?;
-                }
-                Ok(Descend::Into)
+    walk::<FileError>(&live, &mut |folder, name, below, status| match entries.get(below) {
+        Some(entry) if entry.status.kind == status.kind => {
+            if status.kind == Kind::Folder && status.mode & 0o700 != 0o700 {
+                folder.set_mode(name, status.mode | 0o700)?;
             }
-            Some(_) | None => {
-                trees::remove(folder, name)?;
-                Ok(Descend::Skip)
-            }
+            Ok(Descend::Into)
+        }
+        Some(_) | None => {
+            trees::remove(folder, name)?;
+            Ok(Descend::Skip)
         }
     })?;
     let top = Folder::open(&tree.snapshot)?.open_child("tree".as_ref())?;
@@ -310,13 +308,7 @@ fn restore_listed(folder: &Folder, name: &OsStr, entry: &Entry) -> Result<(), Fi
     Ok(())
 }
 
-fn restore_file(
-    from: &Folder,
-    to: &Folder,
-    name: &OsStr,
-    entry: &Entry,
-    copier: &mut Copier,
-) -> Result<(), FileError> {
+fn restore_file(from: &Folder, to: &Folder, name: &OsStr, entry: &Entry, copier: &mut Copier) -> Result<(), FileError> {
     let source = from.status(name)?;
     let there = to.status(name)?;
     let is_it = |a: &Status| there.as_ref().is_some_and(|b| (a.device, a.inode) == (b.device, b.inode));

@@ -248,7 +248,10 @@ mod tests {
         assert!(!dir.path().join("a").exists());
         let group = state.new_group(&AbsPath::new("/p").unwrap(), &["fix".into()]).unwrap();
         let mode = |path: &AbsPath| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(state.path()), mode(&group.path), mode(&group.path.resolve("group.jsonl"))), (0o700, 0o700, 0o600));
+        assert_eq!(
+            (mode(state.path()), mode(&group.path), mode(&group.path.resolve("group.jsonl"))),
+            (0o700, 0o700, 0o600)
+        );
         assert_eq!(state.groups().unwrap(), [group]);
     }
 }

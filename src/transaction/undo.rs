@@ -132,8 +132,7 @@ fn undo_write(
             Saved::Absent | Saved::Link { .. } | Saved::Tree(_) => Seen::Absent,
         };
         if present == Present::Unknown
-            && let Met::Kept(path) =
-                keep_stranger(&past.group, &place, &save.name, &[&Seen::Absent, &before, after])?
+            && let Met::Kept(path) = keep_stranger(&past.group, &place, &save.name, &[&Seen::Absent, &before, after])?
         {
             undone.kept.push(path);
         }

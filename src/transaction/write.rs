@@ -87,12 +87,8 @@ fn put(place: &Place, image: &FileImage, before: &Saved, temporary: &str) -> Res
         Saved::File(saved) => {
             let times = Status::of(&file).map_err(failed)?;
             // As the old file, but for the mode that is wanted and the time of a new one.
-            let status = Status {
-                mode: image.mode,
-                accessed: times.accessed,
-                modified: times.modified,
-                ..saved.status
-            };
+            let status =
+                Status { mode: image.mode, accessed: times.accessed, modified: times.modified, ..saved.status };
             dress(folder, name, &super::saved::SavedFile { status, ..saved.clone() })?;
         }
         Saved::Absent | Saved::Link { .. } | Saved::Tree(_) => folder.set_mode(name, image.mode)?,
