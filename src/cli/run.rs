@@ -59,7 +59,12 @@ fn status(code: i32) -> u8 {
 fn ending(attempt: &Attempt) -> Code {
     match attempt.ended.status {
         crate::os::process::Status::Exited(code) => Code::Exit(status(code)),
-        crate::os::process::Status::Signalled(signal) => Code::Signal(signal),
+        // A shell loop around `fix` ends at Ctrl-C only when `fix` ends by the signal, too. What killed the command
+        // alone (SIGSEGV, the OOM killer) is told as a shell tells it.
+        crate::os::process::Status::Signalled(signal) if attempt.ended.interrupted == Some(signal) => {
+            Code::Signal(signal)
+        }
+        crate::os::process::Status::Signalled(signal) => Code::Exit(status(128 + signal)),
     }
 }
 

@@ -401,11 +401,16 @@ impl From<&fs::Stat> for Status {
             len: stat.st_size as u64,
             device: stat.st_dev,
             inode: stat.st_ino,
-            names: stat.st_nlink as u64,
+            names: wide(stat.st_nlink),
             modified: FileTime(stat.st_mtime, stat.st_mtime_nsec as u32),
             accessed: FileTime(stat.st_atime, stat.st_atime_nsec as u32),
         }
     }
+}
+
+/// Some fields have 32 bits on some architectures and 64 on others.
+fn wide(number: impl Into<u64>) -> u64 {
+    number.into()
 }
 
 impl Status {

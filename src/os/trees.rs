@@ -80,11 +80,11 @@ impl Place {
     }
 }
 
+/// Told of an entry by its folder and name, its path below the top, and what it is.
+pub type Visit<'a, E> = &'a mut dyn FnMut(&Folder, &OsStr, &Path, &Status) -> Result<Descend, E>;
+
 /// Visits every entry below `folder`, parents first, in order.
-pub fn walk<E: From<FileError>>(
-    folder: &Folder,
-    visit: &mut dyn FnMut(&Folder, &OsStr, &Path, &Status) -> Result<Descend, E>,
-) -> Result<(), E> {
+pub fn walk<E: From<FileError>>(folder: &Folder, visit: Visit<'_, E>) -> Result<(), E> {
     walk_at(folder, Path::new(""), 0, visit)
 }
 
@@ -95,12 +95,7 @@ pub enum Descend {
     Skip,
 }
 
-fn walk_at<E: From<FileError>>(
-    folder: &Folder,
-    below: &Path,
-    depth: usize,
-    visit: &mut dyn FnMut(&Folder, &OsStr, &Path, &Status) -> Result<Descend, E>,
-) -> Result<(), E> {
+fn walk_at<E: From<FileError>>(folder: &Folder, below: &Path, depth: usize, visit: Visit<'_, E>) -> Result<(), E> {
     check_depth(folder, depth)?;
     for name in folder.names()? {
         // It may have gone since it was listed.

@@ -79,7 +79,7 @@ sentences! {
     change_tree(path) "set aside {path}" "移走并保留 {path}";
     change_tree_of(path, files, size) "set aside {path} ({files} files, {size})" "移走并保留 {path}（{files} 个文件，{size}）";
     change_run(command) "ran {command}" "运行 {command}";
-    change_environment(name) "set {name} for the command" "为命令设置 {name}";
+    change_environment(name) "changed for the command: {name}" "仅对该命令调整：{name}";
     check_holds(question, answer) "proved: {question} is {answer}" "已证实：{question} 为 {answer}";
     check_fails(question, answer) "not proved: {question} is {answer}" "未证实：{question} 为 {answer}";
     hint(text) "hint: {text}" "提示：{text}";

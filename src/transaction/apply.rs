@@ -146,9 +146,15 @@ pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(
     let overlap = |root: &AbsPath| roots.iter().any(|other| root.is_within(other) || other.is_within(root));
     for group in state.groups()? {
         for journal in group.journals() {
-            if let Some(past) = Past::read(&group, &journal)?
-                && past.is_unfinished()
-                && past.begin.locks.iter().any(|lock| overlap(&lock.path))
+            let past = match Past::read(&group, &journal) {
+                Err(TransactionError::Damaged { .. } | TransactionError::NewerFormat { .. })
+                    if !group.may_concern(roots) =>
+                {
+                    continue;
+                }
+                past => past?,
+            };
+            if past.is_some_and(|past| past.is_unfinished() && past.begin.locks.iter().any(|lock| overlap(&lock.path)))
             {
                 return Err(TransactionError::Unfinished(group.id));
             }

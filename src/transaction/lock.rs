@@ -74,6 +74,10 @@ impl Locks {
 
 impl Drop for Locks {
     fn drop(&mut self) {
+        for file in &self.exclusive {
+            // Names nobody any more.
+            let _ = file.set_len(0);
+        }
         for file in self.exclusive.iter().chain(&self.shared) {
             // Closing the file lets go too, unless somebody inherited it.
             let _ = file.unlock();

@@ -14,8 +14,23 @@ use build_fix::transaction::{Applied, Group, Order, Outcome, Proof, StateDir, Ti
 
 /// A project, its state folder beside it, and a repair of it.
 pub struct Project {
-    pub base: tempfile::TempDir,
+    pub base: Base,
     pub changes: Vec<Change>,
+}
+
+/// Where the project lies, and whether it goes away with it.
+pub enum Base {
+    Own(tempfile::TempDir),
+    Other(PathBuf),
+}
+
+impl Base {
+    pub fn path(&self) -> &Path {
+        match self {
+            Base::Own(folder) => folder.path(),
+            Base::Other(path) => path,
+        }
+    }
 }
 
 pub fn abs(path: impl AsRef<Path>) -> AbsPath {
@@ -64,7 +79,12 @@ impl Project {
         for folder in ["build/empty", "build/bin", "build/CMakeFiles", "build"] {
             age(&root.join(folder));
         }
-        Self { base, changes: Vec::new() }
+        Self { base: Base::Own(base), changes: Vec::new() }
+    }
+
+    /// Takes a project that another process made.
+    pub fn reopen(base: &Path) -> Self {
+        Self { base: Base::Other(base.to_owned()), changes: Vec::new() }
     }
 
     pub fn path(&self, below: &str) -> PathBuf {
@@ -194,7 +214,6 @@ pub fn timeless(picture: &Picture) -> Picture {
 }
 
 /// As a timeless picture, without what is kept in `.fix`: its names hold the group's.
-#[allow(dead_code)]
 pub fn without_kept(picture: &Picture) -> Picture {
     let is_kept = |path: &Path| path.iter().any(|name| name == ".fix");
     timeless(picture)

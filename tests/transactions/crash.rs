@@ -1,23 +1,19 @@
 //! The process dies at every single file-system step of a repair, of its recovery and of its rollback: what is
 //! found afterwards is the whole old or the whole new state.
 //!
-//! Death is simulated inside the test: from step N on no file-system step is made any more. `tests/kill.rs`
+//! Death is simulated inside the test: from step N on no file-system step is made any more. `kill.rs`
 //! kills real processes.
-
-#![cfg(debug_assertions)]
-
-mod repairs;
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
+use crate::repairs::{Picture, Project, timeless, without_kept};
 use build_fix::change::TreeKind;
 use build_fix::os::fault::{self, Fault};
 use build_fix::rollback::{OnDrift, Which, roll_back};
 use build_fix::transaction::{
     Outcome, Proof, RecoveredOutcome, Scope, TransactionError, Unwatched, history, pending, recover,
 };
-use repairs::{Picture, Project, timeless, without_kept};
 
 /// One kind of repair.
 #[derive(Clone, Copy)]
@@ -102,11 +98,10 @@ impl Scenario {
 
     fn apply(&self, project: &Project, fault: Fault, proof: Proof) -> Result<Outcome, TransactionError> {
         fault::arm(fault);
-        let outcome = project.apply(&mut Unwatched, &mut |_| {
+        project.apply(&mut Unwatched, &mut |_| {
             (self.builds)(project);
             proof.clone()
-        });
-        outcome
+        })
     }
 }
 
@@ -122,7 +117,7 @@ fn dies_at(at: u64, work: impl FnOnce()) -> bool {
 /// The steps at which the second death happens. All of them are too many for every day: the first death moves
 /// the raster, so that every second step is met. `FIX_CRASH_ALL=1` makes it the full square.
 fn nested(first: u64) -> impl Iterator<Item = u64> {
-    let raster: u64 = if std::env::var_os("FIX_CRASH_ALL").is_some() { 1 } else { 17 };
+    let raster: u64 = if std::env::var_os("FIX_CRASH_ALL").is_some() { 1 } else { 29 };
     (first % raster..).step_by(raster as usize)
 }
 
