@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use build_fix::change::{AbsPath, AllowedRoots, Change, EnvOverlay, RemoveTree, TreeImage, TreeKind};
+use build_fix::change::{AbsPath, AllowedRoots, Change, EnvOverlay, RemoveTree, TreeFolder, TreeImage, TreeKind};
 use build_fix::rollback::{OnDrift, Which, roll_back};
 use build_fix::transaction::{Group, Order, Outcome, Proof, StateDir, Title, Unwatched};
 
@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
 
     let meta = fs::metadata(&build)?;
     let before = TreeImage { device: meta.dev(), inode: meta.ino(), files, bytes: files * bytes, at_least: false };
-    let changes = [Change::RemoveTree(RemoveTree { path: build.clone(), before, kind: TreeKind::Derived })];
+    let changes = [Change::RemoveTree(RemoveTree { path: build.clone(), before, kind: TreeKind::Derived, folder: TreeFolder::Goes })];
     let order = Order {
         recipe: "bench",
         slug: "bench",

@@ -11,7 +11,7 @@ use super::repair::{
     Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, withheld,
 };
 use super::session::Session;
-use super::{Code, convert, writing};
+use super::{Code, convert, selecting, writing};
 use crate::change::EnvOverlay;
 use crate::diagnosis::{Confidence, Finding};
 use crate::os::process::{ReplayableStdin, SpawnError};
@@ -24,6 +24,7 @@ use crate::transaction::Group;
 /// Runs the command and repairs what it can; ends as the last run of the command did.
 pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let catalogue = Catalogue::embedded();
+    selecting::check_set_of_any(session, &catalogue)?;
     let reader = Reader::new(catalogue.entries().iter().collect());
     let rerun = Rerun { argv: args.cmd.clone(), cwd: session.project().clone() };
     let timeout = args.rerun.rerun_timeout.map(Duration::from_secs);

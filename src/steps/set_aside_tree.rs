@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{LowerError, Lowered, Order, Verb};
-use crate::change::{Change, RemoveTree, TreeImage, TreeKind};
+use crate::change::{Change, RemoveTree, TreeFolder, TreeImage, TreeKind};
 use crate::evidence::build_command::{self, Configure};
 use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
 use crate::evidence::questions::ArgSpec;
@@ -54,10 +54,13 @@ fn set_aside_tree(order: &Order<'_>) -> Result<Lowered, LowerError> {
     can_be_made_again(order, &tree)?;
     carry_settings(order, &tree, &mut lowered);
     let before = measure(order.host, &tree.path)?;
+    let mut folder = TreeFolder::Goes;
     if named != tree.path {
         lowered.links.push((named, tree.path.clone()));
+        folder = TreeFolder::Stays;
     }
-    lowered.changes.push(Change::RemoveTree(RemoveTree { path: tree.path, before, kind: TreeKind::Derived }));
+    let removed = RemoveTree { path: tree.path, before, kind: TreeKind::Derived, folder };
+    lowered.changes.push(Change::RemoveTree(removed));
     Ok(lowered)
 }
 

@@ -72,6 +72,9 @@ fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
     }
     let bytes = CMakeCache::parse(&bytes).without(&entries);
     if bytes != now.bytes {
+        if named != tree.path {
+            lowered.links.push((named, tree.path.clone()));
+        }
         let after = FileState::Present(FileImage { bytes, mode: before.mode });
         lowered.changes.push(Change::WriteFile(WriteFile { path: file, before: FileState::Present(before), after }));
     }

@@ -318,7 +318,7 @@ impl Transaction {
         let name = self.item(change, 0);
         let mut by_entries = false;
         let mut last = None;
-        for attempt in set_aside::attempts(&group, anchor, &tree.path, tree.kind, status, &name)? {
+        for attempt in set_aside::attempts(&group, anchor, tree, status, &name)? {
             if by_entries && attempt.parts == set_aside::Parts::Whole {
                 continue;
             }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::TransactionError;
 use super::beside::{self, BESIDE};
 use super::state::GroupDir;
-use crate::change::{AbsPath, TreeKind};
+use crate::change::{AbsPath, RemoveTree, TreeFolder, TreeKind};
 use crate::os::files::{FileError, FileTime, Folder, Kind, Status};
 use crate::os::trees::{self, Copier, Found, Place};
 use crate::os::{Name, machine};
@@ -88,11 +88,11 @@ enum Where {
 pub(crate) fn attempts(
     group: &GroupDir,
     anchor: &AbsPath,
-    path: &AbsPath,
-    kind: TreeKind,
+    tree: &RemoveTree,
     status: Status,
     name: &str,
 ) -> Result<Vec<SetAside>, TransactionError> {
+    let (path, kind) = (&tree.path, tree.kind);
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.as_path().to_owned());
     let pinned: Vec<PathBuf> = machine::pinned_below(&real)
         .into_iter()
@@ -100,13 +100,17 @@ pub(crate) fn attempts(
         .collect();
     let entries = listed(anchor, path, &pinned)?;
     let mut ways = Vec::new();
-    if pinned.is_empty() {
+    if pinned.is_empty() && tree.folder == TreeFolder::Goes {
         let ways_of_the_whole = [(Where::State, By::Rename), (Where::Beside, By::Rename), (Where::State, By::Copy)];
         ways.extend(ways_of_the_whole.map(|(place, by)| (place, by, Parts::Whole)));
     }
     for (place, by) in
         [(Where::State, By::Rename), (Where::Beside, By::Rename), (Where::Within, By::Rename), (Where::State, By::Copy)]
     {
+        // What stands beside a folder that a link leads to is not this project's.
+        if place == Where::Beside && tree.folder == TreeFolder::Stays {
+            continue;
+        }
         ways.push((place, by, entries.clone()));
     }
     let mut list = Vec::new();

@@ -7,8 +7,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use build_fix::change::{
-    AbsPath, AllowedRoots, Change, EnvOverlay, FileImage, FileState, RemoveTree, Reversible, Run, TreeImage, TreeKind,
-    WriteFile,
+    AbsPath, AllowedRoots, Change, EnvOverlay, FileImage, FileState, RemoveTree, Reversible, Run, TreeFolder,
+    TreeImage, TreeKind, WriteFile,
 };
 use build_fix::transaction::{Applied, Group, Order, Outcome, Proof, StateDir, Title, TransactionError, Watch};
 
@@ -117,7 +117,7 @@ impl Project {
         let path = self.path(below);
         let meta = fs::metadata(&path).unwrap();
         let before = TreeImage { device: meta.dev(), inode: meta.ino(), files: 6, bytes: 100, at_least: false };
-        self.changes.push(Change::RemoveTree(RemoveTree { path: abs(path), before, kind }));
+        self.changes.push(Change::RemoveTree(RemoveTree { path: abs(path), before, kind, folder: TreeFolder::Goes }));
     }
 
     pub fn run(&mut self, argv: &[&str], writes: &[&str]) {

@@ -171,13 +171,6 @@ fn cmake_generator(inquiry: &Inquiry<'_>) -> Answer {
     let Some(cached) = cache.value("CMAKE_GENERATOR").map(str::to_owned) else {
         return Answer::new(UNKNOWN, Text::new("the cache names no generator", "缓存没有写明生成器"));
     };
-    if inquiry.text("previous").is_some_and(|previous| !previous.eq_ignore_ascii_case(&cached)) {
-        let seen = Text::new(
-            format!("this tree's generator is {cached}, not the one in the message"),
-            format!("该目录的生成器是 {cached}，与报错中的不同"),
-        );
-        return Answer::new(UNKNOWN, seen).with("cached", cached);
-    }
     let by_command = inquiry
         .command
         .and_then(|command| build_command::direct_configure(command, inquiry.host))
@@ -185,7 +178,15 @@ fn cmake_generator(inquiry: &Inquiry<'_>) -> Answer {
     let Some(requested) = by_command.or_else(|| inquiry.text("requested")) else {
         return Answer::new(UNKNOWN, Text::new("no generator is asked for", "没有指定生成器")).with("cached", cached);
     };
-    let word = if requested.eq_ignore_ascii_case(&cached) { "same" } else { "differs" };
+    let same = requested.eq_ignore_ascii_case(&cached);
+    if !same && inquiry.text("previous").is_some_and(|previous| !previous.eq_ignore_ascii_case(&cached)) {
+        let seen = Text::new(
+            format!("this tree's generator is {cached}, not the one in the message"),
+            format!("该目录的生成器是 {cached}，与报错中的不同"),
+        );
+        return Answer::new(UNKNOWN, seen).with("cached", cached);
+    }
+    let word = if same { "same" } else { "differs" };
     let seen = Text::new(
         format!("the cache has {cached}, asked for is {requested}"),
         format!("缓存中的生成器是 {cached}，本次要求的是 {requested}"),
