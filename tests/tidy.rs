@@ -120,10 +120,8 @@ fn modules_import_downwards_only() {
 #[test]
 fn only_the_command_line_prints() {
     let mut broken = Vec::new();
+    // The macros panic where nothing can be written: in cli, `output` is used instead.
     for path in sources(&root().join("src")) {
-        if module(&path) == "cli" || module(&path) == "main" {
-            continue;
-        }
         let text = fs::read_to_string(&path).unwrap();
         for (number, line) in code(&text) {
             if ["println!(", "print!(", "dbg!("].iter().any(|word| line.contains(word)) {
@@ -131,7 +129,7 @@ fn only_the_command_line_prints() {
             }
         }
     }
-    assert!(broken.is_empty(), "prints outside cli:\n{}", broken.join("\n"));
+    assert!(broken.is_empty(), "prints by a macro:\n{}", broken.join("\n"));
 }
 
 #[test]

@@ -2,8 +2,10 @@
 #![expect(dead_code, reason = "each test binary uses a part of it")]
 
 pub mod llvm_mini;
+pub mod moved;
 pub mod story;
 pub mod tools;
+pub mod waiting;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
