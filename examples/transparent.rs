@@ -1,15 +1,18 @@
 //! Runs a command as `fix run` does, without any diagnosis: for the tests and the benchmark of `os::process`.
 //!
 //! `TRANSPARENT_REPORT` names a file for what was seen, `TRANSPARENT_TIMEOUT_MS` limits the time, and
-//! `TRANSPARENT_TWICE` runs the command a second time when its input can be read again.
+//! `TRANSPARENT_TWICE` runs the command a second time when its input can be read again. Without a command it runs a
+//! helper that never ends, tells how that was interrupted, and waits to be interrupted again.
 
 use std::fmt::Write;
 use std::process::exit;
 use std::time::Duration;
 
 use build_fix::os::AbsPath;
-use build_fix::os::process::{Command, Ended, Output, ReplayableStdin, SpawnError, Status, run_transparently};
-use build_fix::os::signals::leave_by;
+use build_fix::os::process::{
+    Command, Ended, Output, ReplayableStdin, SpawnError, Status, run_captured, run_transparently,
+};
+use build_fix::os::signals::{Interrupts, leave_by};
 
 #[derive(Default)]
 struct Seen {
@@ -38,6 +41,9 @@ impl Output for Nothing {
 
 fn main() -> anyhow::Result<()> {
     let cwd = AbsPath::new(std::env::current_dir()?)?;
+    if std::env::args_os().len() == 1 {
+        return wait_to_be_interrupted(cwd);
+    }
     let mut command = Command::new(std::env::args_os().skip(1), cwd);
     if let Some(limit) = std::env::var("TRANSPARENT_TIMEOUT_MS").ok().and_then(|limit| limit.parse().ok()) {
         command.timeout = Some(Duration::from_millis(limit));
@@ -80,6 +86,16 @@ fn main() -> anyhow::Result<()> {
             eprintln!("transparent: {error}");
             exit(error.shell_code())
         }
+    }
+}
+
+fn wait_to_be_interrupted(cwd: AbsPath) -> anyhow::Result<()> {
+    let interrupts = Interrupts::install()?;
+    println!("ready");
+    let captured = run_captured(&Command::new(["sleep", "600"], cwd), 0)?;
+    println!("helper {:?}, it {:?}, we {:?}", captured.status, captured.interrupted, interrupts.requested());
+    loop {
+        std::thread::park();
     }
 }
 

@@ -113,6 +113,28 @@ fn a_given_mlir_tells_where_llvm_was_rewritten() {
 }
 
 #[test]
+fn what_the_command_itself_gives_is_no_residue() {
+    let mut lab = Lab::with_app();
+    lab.install("old", "20.0.0", "OFF");
+    lab.install("new", "20.0.0", "ON");
+    let library = format!("-DLLVM_LIBRARY_DIR={}", lab.path("new/lib"));
+    let old = format!("-DLLVM_DIR={}", lab.path("old/lib/cmake/llvm"));
+    let command = ["cmake", "-B", "build", &library, "-DAPP_BACKENDS=amd", &old];
+    lab.fails(&command, MISSING);
+    let ask = |lab: &Lab| lab.ask("cmake_llvm_origin", &[("tree", &lab.path("app/build"))]);
+    lab.command(&command);
+    let answer = ask(&lab);
+    assert_eq!((answer.word, lab.value(&answer, "entries")), ("given", "LLVM_DIR".into()), "{answer:?}");
+    lab.command(&["pip", "install", "."]);
+    assert_eq!(ask(&lab).word, "stale");
+    lab.set_env("TRITON_APPEND_CMAKE_ARGS", Some(&format!("-DX=1 '{old}'")));
+    let answer = ask(&lab);
+    assert_eq!((answer.word, lab.value(&answer, "giver")), ("given", "TRITON_APPEND_CMAKE_ARGS".into()));
+    lab.command(&["cmake", "-B", "build", &library, "-DAPP_BACKENDS=amd"]);
+    assert_eq!(ask(&lab).word, "stale");
+}
+
+#[test]
 fn what_heals_by_itself_is_not_called_stale() {
     let lab = Lab::with_app();
     lab.install("old", "19.1.7", "OFF");
@@ -222,6 +244,10 @@ fn the_tree_is_the_one_that_the_build_uses() {
         lab.passes(&["cmake", "-B", &lab.path(tree)]);
     }
     std::os::unix::fs::symlink(lab.path("scratch/real"), lab.path("app/linked")).unwrap();
+    lab.write("bin/python3.12", "");
+    lab.write("bin/pip", &format!("#!{}\nimport pip\n", lab.path("bin/python")));
+    std::os::unix::fs::symlink("python3.12", lab.path("bin/python")).unwrap();
+    lab.set_env("PATH", Some(&format!("{}:/usr/bin:/bin", lab.path("bin"))));
     let (three_eleven, three_twelve) = (trees[0], trees[1]);
     let log_line = format!("-- Build files have been written to: {}", lab.path(three_twelve));
     let deep = format!("See also \"{}/CMakeFiles/CMakeOutput.log\".", lab.path(three_eleven));
@@ -233,10 +259,13 @@ fn the_tree_is_the_one_that_the_build_uses() {
         ("app", &["cmake", "--build", "linked"], &log_line, "found", "scratch/real"),
         ("app", &["ninja", "-C", &outside], "", "found", "scratch/real"),
         ("app", &["bash", "-c", "cd linked && cmake .."], "", "found", "scratch/real"),
-        ("app", &["pip", "install", "-e", "."], "", "several", ""),
+        ("app", &["uv", "pip", "install", "-e", "."], "", "several", ""),
+        // The pip on PATH is a script of Python 3.12.
+        ("app", &["pip", "install", "-e", "."], "", "found", three_twelve),
         ("app", &["pip3.11", "install", "-e", "."], "", "found", three_eleven),
         ("app", &["python3.12", "setup.py", "develop"], "", "found", three_twelve),
-        ("app", &["pip", "install", "-e", "."], &log_line, "found", three_twelve),
+        ("app", &["pip", "install", "-e", "."], &deep, "found", three_eleven),
+        ("app", &["uv", "pip", "install", "-e", "."], &log_line, "found", three_twelve),
         ("app", &["bash", "build.sh"], &deep, "found", three_eleven),
         ("app", &[], &deep, "found", three_eleven),
         ("app", &[], "", "several", ""),
@@ -310,7 +339,12 @@ fn what_is_not_only_a_build_tree_stays() {
 fn another_generator_is_seen() {
     let mut lab = Lab::with_app();
     lab.write("app/CMakeLists.txt", "cmake_minimum_required(VERSION 3.20)\nproject(app LANGUAGES NONE)\n");
-    lab.passes(&["cmake", "-B", "b", "-DMINE=1", "-DCMAKE_INSTALL_PREFIX=/opt/mine"]);
+    let declared = "option(DECLARED \"one\" OFF)\nset(LEFT 5 CACHE STRING \"two\")\n";
+    lab.write(
+        "app/CMakeLists.txt",
+        &format!("cmake_minimum_required(VERSION 3.20)\nproject(app LANGUAGES NONE)\n{declared}"),
+    );
+    lab.passes(&["cmake", "-B", "b", "-DMINE=1", "-DCMAKE_INSTALL_PREFIX=/opt/mine", "-DDECLARED=ON"]);
     let log =
         lab.fails(&["cmake", "-B", "b", "-G", "Ninja"], "Does not match the generator used previously: Unix Makefiles");
     assert!(log.contains("Error: generator : Ninja"));
@@ -324,7 +358,7 @@ fn another_generator_is_seen() {
     lab.command(&["cmake", "-B", "b", "-G", "Ninja"]);
     assert_eq!(lab.ask("cmake_generator", &message).word, "differs");
     let whole = lab.lower("set_aside_tree", &[("path", &tree)]).unwrap();
-    assert_eq!(whole.rerun_args, ["-DCMAKE_INSTALL_PREFIX:PATH=/opt/mine", "-DMINE=1"]);
+    assert_eq!(whole.rerun_args, ["-DCMAKE_INSTALL_PREFIX:PATH=/opt/mine", "-DDECLARED:BOOL=ON", "-DMINE=1"]);
     lab.apply(&whole);
     assert_eq!(lab.ask("cmake_generator", &message).word, "no_tree");
     lab.rerun(&whole);
@@ -344,6 +378,8 @@ fn a_moved_source_is_told_from_another_project() {
         &lab.path("one/build"),
         "-DMINE=7",
         &format!("-DOLD={}", lab.path("one/src")),
+        "-DMY_OUTPUT=/nowhere/out",
+        "-DMY_TOOL=/nowhere/tool",
     ]);
     lab.keep_copy("one", "two");
     lab.work_in("two");
@@ -352,13 +388,14 @@ fn a_moved_source_is_told_from_another_project() {
     let log = lab.fails(&command, "is different than the directory");
     assert!(log.contains("does not match the source"));
     let (one, two) = (lab.path("one/build"), lab.path("two/build"));
-    assert_eq!(lab.ask("cmake_source", &[("tree", &two)]).word, "copied");
+    let source = lab.ask("cmake_source", &[("tree", &two)]);
+    assert_eq!((source.word, lab.list(&source, "old")), ("copied", vec![lab.path("one/src"), one.clone()]));
+    let old = lab.list(&source, "old").join("\n");
     assert_eq!(lab.ask("cmake_tree", &[]).word, "none");
     let tree = lab.ask("cmake_tree", &[("moved_from", &one)]);
     assert_eq!((tree.word, lab.value(&tree, "path")), ("found", two.clone()));
-    let whole =
-        lab.lower("set_aside_tree", &[("path", &two), ("moved_from", &one), ("drop_under", &lab.path("one"))]).unwrap();
-    assert_eq!(whole.rerun_args, ["-DMINE=7"]);
+    let whole = lab.lower("set_aside_tree", &[("path", &two), ("moved_from", &one), ("drop_under", &old)]).unwrap();
+    assert_eq!(whole.rerun_args, ["-DMINE=7", "-DMY_OUTPUT=/nowhere/out"]);
     lab.apply(&whole);
     lab.rerun(&whole);
     assert_eq!(lab.ask("cmake_source", &[("tree", &two)]).word, "here");
@@ -507,4 +544,90 @@ fn environment_verbs_take_names_and_folders_only() {
     }
     let lowered = lab.lower("prepend_path", &[("name", "PATH"), ("folders", "/a\n/b")]).unwrap();
     assert_eq!(lowered.overlay.value("PATH", Some("/b:/usr/bin".as_ref())).unwrap(), "/a:/b:/usr/bin");
+}
+
+#[test]
+fn narrow_cleaning_also_serves_commands_that_only_build() {
+    let mut lab = Lab::with_app();
+    lab.install("old", "20.0.0", "OFF");
+    lab.install("new", "20.0.0", "ON");
+    // In a tree of its own with each generator, and beside the sources.
+    for (generator, tree, build) in [
+        ("Unix Makefiles", "build", &["cmake", "--build", "build"][..]),
+        ("Ninja", "built", &["ninja", "-C", "built"]),
+        ("Unix Makefiles", ".", &["make"]),
+    ] {
+        let library = |name: &str| format!("-DLLVM_LIBRARY_DIR={}/lib", lab.path(name));
+        let first = ["-S", ".", "-B", tree, "-G", generator];
+        lab.passes(&[&["cmake"][..], &first, &[&library("old")]].concat());
+        lab.fails(&[&["cmake"][..], &first, &[&library("new"), "-DAPP_BACKENDS=amd"]].concat(), MISSING);
+        lab.command(build);
+        lab.fails(build, MISSING);
+        let answer = lab.ask("cmake_tree", &[]);
+        assert_eq!(answer.word, if tree == "." { "in_source" } else { "found" }, "{answer:?}");
+        assert_eq!(lab.value(&answer, "clean"), "narrow");
+        let path = lab.value(&answer, "path");
+        assert!(lab.lower("set_aside_tree", &[("path", &path)]).is_err());
+        let origin = lab.ask("cmake_llvm_origin", &[("tree", &path)]);
+        assert_eq!(origin.word, "stale");
+        let entries = lab.list(&origin, "entries").join("\n");
+        let narrow = lab.lower("unset_cache_entries", &[("path", &path), ("entries", &entries)]).unwrap();
+        lab.apply(&narrow);
+        lab.rerun(&narrow);
+        assert_eq!(lab.ask("cmake_llvm_origin", &[("tree", &path)]).word, "consistent");
+    }
+}
+
+#[test]
+fn caches_from_anywhere_are_read_without_harm() {
+    let mut lab = Lab::with_app();
+    lab.install("new", "20.0.0", "ON");
+    let target = lab.path("new/lib/cmake/lld/LLDConfig.cmake");
+    let app = lab.path("app");
+    let caches = [
+        String::new(),
+        "\u{feff}\0\r\r\n".to_owned(),
+        format!("CMAKE_HOME_DIRECTORY:INTERNAL={app}\nCMAKE_CACHEFILE_DIR:INTERNAL=/\n"),
+        format!("CMAKE_HOME_DIRECTORY:INTERNAL=../..\nCMAKE_CACHEFILE_DIR:INTERNAL={app}/t\n"),
+        format!("CMAKE_HOME_DIRECTORY:INTERNAL=/\nCMAKE_CACHEFILE_DIR:INTERNAL={app}/t\n"),
+        format!(
+            "CMAKE_HOME_DIRECTORY:INTERNAL={app}/t/src\nCMAKE_CACHEFILE_DIR:INTERNAL={app}/t\nLLVM_DIR:PATH=relative\n"
+        ),
+        format!(
+            "CMAKE_HOME_DIRECTORY:INTERNAL={app}\nCMAKE_CACHEFILE_DIR:INTERNAL={app}/t\nLLVM_DIR:PATH={}\n",
+            "/a".repeat(9000)
+        ),
+    ];
+    let words = ["none", "none", "none", "none", "none", "in_source", "found"];
+    for (cache, word) in caches.iter().zip(words) {
+        lab.write("app/t/CMakeCache.txt", cache);
+        lab.command(&["cmake", "-B", "t"]);
+        let answer = lab.ask("cmake_tree", &[]);
+        assert_eq!(answer.word, word, "{cache:.200}: {answer:?}");
+        for question in ["cmake_llvm_origin", "cmake_cache_paths", "cmake_generator", "cmake_source", "cmake_truncated"]
+        {
+            let arguments = [("tree", lab.path("app/t")), ("config", target.clone())];
+            let known: Vec<(&str, &str)> = arguments
+                .iter()
+                .filter(|(name, _)| *name == "tree" || question == "cmake_llvm_origin")
+                .map(|(n, v)| (*n, v.as_str()))
+                .collect();
+            lab.ask(question, &known);
+        }
+    }
+    // A pipe in the place of a cache must not make anybody wait.
+    std::fs::remove_file(lab.path("app/t/CMakeCache.txt")).unwrap();
+    lab.run_in("app", &["mkfifo", "t/CMakeCache.txt"]);
+    assert_eq!(lab.ask("cmake_tree", &[]).word, "none");
+    assert!(lab.lower("set_aside_tree", &[("path", &lab.path("app/t"))]).is_err());
+    assert!(lab.lower("unset_cache_entries", &[("path", &lab.path("app/t")), ("entries", "X")]).is_err());
+    // A linked cache would be replaced by a file.
+    std::fs::remove_file(lab.path("app/t/CMakeCache.txt")).unwrap();
+    lab.write("elsewhere.txt", &caches[6]);
+    std::os::unix::fs::symlink(lab.path("elsewhere.txt"), lab.path("app/t/CMakeCache.txt")).unwrap();
+    assert!(lab.lower("unset_cache_entries", &[("path", &lab.path("app/t")), ("entries", "LLVM_DIR")]).is_err());
+    // A link out of the tree must not be followed to a file.
+    std::os::unix::fs::symlink(lab.path("app"), lab.path("app/t/out")).unwrap();
+    let outside = lab.path("app/t/out/CMakeLists.txt");
+    assert!(lab.lower("remove_files", &[("files", &outside), ("within", &lab.path("app/t"))]).is_err());
 }

@@ -131,7 +131,7 @@ fn the_appended_variable_links_everything_with_lld() {
     assert_eq!((setup.word, setup.values["env_name"].to_text()), ("append_env", "TRITON_APPEND_CMAKE_ARGS".to_owned()));
     let tree = ("tree", Value::from(project.tree().display().to_string()));
     // `-DCMAKE_LINKER=lld` leaves a path in the cache where nothing is: that is no lost tool.
-    assert_eq!(project.ask("cached_tools", &[tree.clone()]).word, "present");
+    assert_eq!(project.ask("cached_tools", std::slice::from_ref(&tree)).word, "present");
     assert_eq!(project.ask("cached_linker_flags", &[tree.clone(), ("folders", folders.clone())]).word, "none");
 
     let lowered = project

@@ -41,6 +41,14 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Says whether a file holds unit tests only: it is compiled under `cfg(test)` by the module that it belongs to.
+fn is_test(path: &Path) -> bool {
+    let stem = path.file_stem().unwrap().to_str().unwrap();
+    stem.ends_with("tests")
+        || ["golden", "laws", "samples", "testing"].contains(&stem)
+        || path.components().any(|part| part.as_os_str() == "tests")
+}
+
 fn sources(below: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![below.to_owned()];
@@ -49,7 +57,7 @@ fn sources(below: &Path) -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test(&path) {
                 found.push(path);
             }
         }

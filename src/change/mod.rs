@@ -67,6 +67,15 @@ pub struct RemoveTree {
     pub before: TreeImage,
     /// What the folder is to the user.
     pub kind: TreeKind,
+    pub folder: TreeFolder,
+}
+
+/// Whether the folder of a tree goes with what is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeFolder {
+    Goes,
+    /// It stays, empty: a link leads to it, and a build makes no folder behind a link that leads nowhere.
+    Stays,
 }
 
 /// What identifies a folder and how large it is.

@@ -68,10 +68,9 @@ pub fn examine_all(
         None => session.common.log.iter().map(AsRef::as_ref).collect(),
     };
     let reading = reader.read_named(session, logs.iter().copied())?;
-    let set = match given {
-        Some(given) => given.clone(),
-        None => selecting::set_values(session, &recipes)?,
-    };
+    if given.is_none() {
+        selecting::check_set(session, &recipes)?;
+    }
     // A log that comes with the command which wrote it is of this machine; else it must speak of this project.
     let origin = match (session.common.log_only, logs.is_empty(), command) {
         (true, _, _) => Origin::Elsewhere,
@@ -82,8 +81,7 @@ pub fn examine_all(
     let asking = Asking { host: session.host(), origin, command };
     let mut all = Vec::new();
     for recipe in &recipes {
-        let known = |name: &String| recipe.params.iter().any(|param| param.name == *name);
-        let set: Values = set.iter().filter(|(name, _)| known(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
+        let set = given.cloned().unwrap_or_else(|| selecting::set_for(session, recipe));
         let Some(finding) = examine(recipe, &reader.evidence(&reading, &asking, &set)) else {
             let (id, title) = (&recipe.id, &recipe.title);
             let place = if logs.is_empty() { ("here", "此处") } else { ("in the log", "日志中") };

@@ -8,7 +8,7 @@ use super::args::Diagnose;
 use super::output;
 use super::reading::{Asking, Reader, origin_of};
 use super::session::Session;
-use super::{convert, writing};
+use super::{convert, selecting, writing};
 use crate::diagnosis::{Confidence, Origin};
 use crate::plan::{self, Surroundings};
 use crate::recipe::catalogue::Catalogue;
@@ -17,6 +17,7 @@ use crate::report::{self, Outcome, Unmatched};
 /// Diagnoses logs; returns 1 when something stands that the machine does not refute.
 pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
     let catalogue = Catalogue::embedded();
+    selecting::check_set_of_any(session, &catalogue)?;
     let reader = Reader::new(catalogue.entries().iter().collect());
     let logs: Vec<&Path> = args.logs.iter().chain(&session.common.log).map(AsRef::as_ref).collect();
     if logs.is_empty() {

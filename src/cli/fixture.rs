@@ -32,9 +32,12 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// Says whether the recipe must not fire.
+    /// Says whether the recipe must not fire: `expect = ""`, or a name `not-…` with nothing expected.
     pub fn is_look_alike(&self) -> bool {
-        self.name.starts_with("not-")
+        match self.expect.as_deref() {
+            Some(case) => case.is_empty(),
+            None => self.name.starts_with("not-"),
+        }
     }
 
     /// Lists the fixtures below a folder, sorted.

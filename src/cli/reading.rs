@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use super::selecting;
 use super::session::Session;
 use crate::diagnosis::stage::{Progress, Stage};
 use crate::diagnosis::{Evidence, Finding, Origin, PatternOwner, candidates, examine, rank};
@@ -95,12 +96,12 @@ impl<'c> Reader<'c> {
 
     /// Diagnoses what was read, ranked.
     pub fn diagnose(&self, reading: &Reading, asking: &Asking<'_>, session: &Session) -> Result<Vec<Finding>> {
-        let none = Values::new();
         let mut findings = Vec::new();
         for id in candidates(&reading.logs, &self.owners, &self.required) {
             let entry = self.entries.iter().find(|entry| entry.id == id).expect("candidates come from the entries");
             let recipe = recipe_of(entry, session)?;
-            let evidence = self.evidence(reading, asking, &none);
+            let set = selecting::set_for(session, &recipe);
+            let evidence = self.evidence(reading, asking, &set);
             findings.extend(examine(&recipe, &evidence));
         }
         Ok(rank(findings))

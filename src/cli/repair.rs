@@ -10,7 +10,7 @@ use super::output;
 use super::progress::Progress;
 use super::reading::{Asking, Reader, Reading};
 use super::session::Session;
-use crate::change::{Change, EnvOverlay};
+use crate::change::{AllowedRoots, Change, EnvOverlay};
 use crate::diagnosis::stage::Stage as BuildStage;
 use crate::diagnosis::{Finding, Origin};
 use crate::evidence::Host;
@@ -230,7 +230,7 @@ pub fn checks(findings: &[&Finding], host: &dyn Host, command: Option<&[OsString
     let mut all = Vec::new();
     for finding in findings {
         if let Some(case) = finding.case() {
-            let proof = verify::Proof { recipe: &finding.recipe, case, given: &finding.given, host, command };
+            let proof = verify::Proof { case, answers: &finding.answers, host, command };
             all.extend(proof.check(stage));
         }
     }
@@ -272,6 +272,8 @@ pub fn carry_out(
     let title = Title { en: joined(&|plan| plan.title.en.clone()), zh: joined(&|plan| plan.title.zh.clone()) };
     let (recipe, slug) = (joined(&|plan| plan.recipe.clone()), joined(&|plan| plan.slug.clone()));
     let (case, digest) = (joined(&|plan| plan.case.clone()), joined(&Plan::digest));
+    // A plan may have roots of its own: a build tree that a link leads to.
+    let roots = AllowedRoots::new(plans.iter().flat_map(|plan| plan.roots.iter().cloned()));
     let order = Order {
         recipe: &recipe,
         slug: &slug,
@@ -279,7 +281,7 @@ pub fn carry_out(
         title: &title,
         digest: &digest,
         changes: &changes,
-        roots: &plans[0].roots,
+        roots: &roots,
         overlay: &overlay,
     };
     let mut judgement = None;

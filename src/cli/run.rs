@@ -12,7 +12,7 @@ use super::repair::{
     Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, withheld,
 };
 use super::session::{Session, for_screen};
-use super::{Code, convert, writing};
+use super::{Code, convert, selecting, writing};
 use crate::change::EnvOverlay;
 use crate::diagnosis::{Confidence, Finding};
 use crate::os::process::{ReplayableStdin, SpawnError};
@@ -25,6 +25,7 @@ use crate::transaction::Group;
 /// Runs the command and repairs what it can; ends as the last run of the command did.
 pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let catalogue = Catalogue::embedded();
+    selecting::check_set_of_any(session, &catalogue)?;
     let reader = Reader::new(catalogue.entries().iter().collect());
     let rerun = Rerun { argv: args.cmd.clone(), cwd: session.project().clone() };
     let timeout = args.rerun.rerun_timeout.map(Duration::from_secs);
@@ -42,7 +43,8 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
         build.diagnose(&mut attempt, &rerun, &EnvOverlay::default())?;
     }
     let mut course = Course::new(session, build, rerun, &attempt);
-    let last = if uninteresting { attempt } else { course.follow(attempt, args.max_repairs)? };
+    // A run that went well has no failure to repair: what was found in it is only told.
+    let last = if attempt.passed() || interrupted { attempt } else { course.follow(attempt, args.max_repairs)? };
     course.close(&last)
 }
 
@@ -63,7 +65,12 @@ fn status(code: i32) -> u8 {
 fn ending(attempt: &Attempt) -> Code {
     match attempt.ended.status {
         crate::os::process::Status::Exited(code) => Code::Exit(status(code)),
-        crate::os::process::Status::Signalled(signal) => Code::Signal(signal),
+        // A shell loop around `fix` ends at Ctrl-C only when `fix` ends by the signal, too. What killed the command
+        // alone (SIGSEGV, the OOM killer) is told as a shell tells it.
+        crate::os::process::Status::Signalled(signal) if attempt.ended.interrupted == Some(signal) => {
+            Code::Signal(signal)
+        }
+        crate::os::process::Status::Signalled(signal) => Code::Exit(status(128 + signal)),
     }
 }
 
@@ -292,7 +299,7 @@ impl<'a> Course<'a> {
         let roots = self.session.roots()?;
         let host = self.session.host_with(&self.overlay);
         let surroundings = Surroundings { host: &host, command: Some(&self.rerun.argv), roots: &roots };
-        if !last.passed() {
+        if !last.passed() || !kept {
             self.result.remaining = last
                 .findings
                 .iter()

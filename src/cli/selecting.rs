@@ -1,10 +1,13 @@
 //! From what the user typed to recipes and parameters.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 
+use super::reading::recipe_of;
 use super::session::Session;
 use crate::recipe::catalogue::{Catalogue, Entry, Found};
-use crate::recipe::{Recipe, Value, Values};
+use crate::recipe::{Param, Recipe, Value, Values};
 
 /// Finds the recipes that the user named, each once.
 pub fn entries<'c>(catalogue: &'c Catalogue, names: &[String]) -> Result<Vec<&'c Entry>> {
@@ -38,34 +41,56 @@ pub fn entry<'c>(catalogue: &'c Catalogue, name: &str) -> Result<&'c Entry> {
     }
 }
 
-/// Checks `--set NAME=VALUE` against the parameters of recipes: every name must be known to one of them.
-pub fn set_values(session: &Session, recipes: &[Recipe]) -> Result<Values> {
-    let mut values = Values::new();
+/// Checks `--set NAME=VALUE` against the parameters of recipes: one of them must know each name and take the value.
+pub fn check_set(session: &Session, recipes: &[Recipe]) -> Result<()> {
     for given in &session.common.set {
         let Some((name, text)) = given.split_once('=') else {
             bail!("`--set {given}` is not NAME=VALUE");
         };
-        let params: Vec<_> =
-            recipes.iter().flat_map(|recipe| &recipe.params).filter(|param| param.name == name).collect();
-        if params.is_empty() {
-            let known: Vec<String> =
-                recipes.iter().flat_map(|recipe| &recipe.params).map(|param| format!("`{}`", param.name)).collect();
-            bail!("`--set {given}`: no such parameter here\nhint: there are {}", known.join(", "));
+        let all = || recipes.iter().flat_map(|recipe| &recipe.params);
+        let known: Vec<&Param> = all().filter(|param| param.name == name).collect();
+        let Some(first) = known.first() else {
+            let names: BTreeSet<String> = all().map(|param| format!("`{}`", param.name)).collect();
+            let names: Vec<String> = names.into_iter().collect();
+            bail!("`--set {given}`: no such parameter here\nhint: there are {}", names.join(", "));
+        };
+        if known.iter().any(|param| admitted(param, text).is_some()) {
+            continue;
         }
-        for param in params {
-            let value = if param.list {
-                Value::List(text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
-            } else {
-                Value::Text(text.to_owned())
-            };
-            let Some(value) = param.kind.admit(&value, &param.choices) else {
-                if param.choices.is_empty() {
-                    bail!("`--set {given}`: this is not a {:?}", param.kind);
-                }
-                bail!("`--set {given}`: the value must be one of {}", param.choices.join(", "));
-            };
-            values.insert(name.to_owned(), value);
+        if first.choices.is_empty() {
+            bail!("`--set {given}`: this is not a {:?}", first.kind);
+        }
+        bail!("`--set {given}`: the value must be one of {}", first.choices.join(", "));
+    }
+    Ok(())
+}
+
+/// Checks `--set` against the whole catalogue, for commands that find out themselves which issue it is.
+pub fn check_set_of_any(session: &Session, catalogue: &Catalogue) -> Result<()> {
+    if session.common.set.is_empty() {
+        return Ok(());
+    }
+    let recipes: Vec<Recipe> =
+        catalogue.entries().iter().map(|entry| recipe_of(entry, session)).collect::<Result<_>>()?;
+    check_set(session, &recipes)
+}
+
+/// The values that `--set` gives a recipe; recipes may take one name in different ways, or not at all.
+pub fn set_for(session: &Session, recipe: &Recipe) -> Values {
+    let mut values = Values::new();
+    for (name, text) in session.common.set.iter().filter_map(|given| given.split_once('=')) {
+        for param in recipe.params.iter().filter(|param| param.name == name) {
+            values.extend(admitted(param, text).map(|value| (name.to_owned(), value)));
         }
     }
-    Ok(values)
+    values
+}
+
+fn admitted(param: &Param, text: &str) -> Option<Value> {
+    let value = if param.list {
+        Value::List(text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
+    } else {
+        Value::Text(text.to_owned())
+    };
+    param.kind.admit(&value, &param.choices)
 }

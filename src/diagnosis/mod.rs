@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::log::{Hit, LogScan};
 use crate::evidence::{Host, Machine, ProbeAnswer, interrogate};
-use crate::recipe::{Applicability, Case, CaseVerdict, Param, ParamSource, Recipe, Role, Value, Values};
+use crate::recipe::{Applicability, Case, CaseVerdict, Param, ParamKind, ParamSource, Recipe, Role, Value, Values};
 
 pub use excerpt::Excerpt;
 pub use ranking::rank;
@@ -209,8 +209,9 @@ fn captured(params: &[Param], hits: &[(usize, &Hit)]) -> Values {
         for text in
             hits.iter().flat_map(|(_, hit)| groups.iter().filter_map(|group| hit.captures.get(*group)).flatten())
         {
-            // One capture may list several values, as CMake does: "A, B" or "A B".
-            let parts: Vec<&str> = if param.list {
+            // One capture may list several names, as CMake does: "A, B" or "A B". A path may hold blanks itself.
+            let several = param.list && param.kind == ParamKind::Text;
+            let parts: Vec<&str> = if several {
                 text.split([',', ' ', ';']).filter(|part| !part.is_empty()).collect()
             } else {
                 vec![text]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::change::{AllowedRoots, EnvOverlay, FileImage, TreeImage};
+use crate::change::{AllowedRoots, EnvOverlay, FileImage, TreeFolder, TreeImage};
 use crate::os::terminal::is_unsafe;
 use crate::plan::Rerun;
 use crate::recipe::Values;
@@ -47,7 +47,12 @@ fn show(plan: &Plan) -> String {
 fn full() -> Plan {
     let before = TreeImage { device: 1, inode: 2, files: 1234, bytes: 56_000_000, at_least: false };
     let mut plan = plan(vec![
-        Change::RemoveTree(RemoveTree { path: path("/p/build/cmake"), before, kind: TreeKind::Derived }),
+        Change::RemoveTree(RemoveTree {
+            path: path("/p/build/cmake"),
+            before,
+            kind: TreeKind::Derived,
+            folder: TreeFolder::Goes,
+        }),
         write("/p/setup.py", present(b"a\nb\n", 0o644), present(b"a\nc", 0o755)),
         Change::Run(Run {
             argv: ["/usr/bin/pip", "install", "a b", "--token", "abcdef"].map(OsString::from).to_vec(),

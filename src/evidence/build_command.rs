@@ -37,6 +37,8 @@ pub struct Python {
     pub folder: AbsPath,
     /// `3.11`, where the program's name says so.
     pub version: Option<String>,
+    /// The program as the command names it.
+    pub program: String,
 }
 
 /// Returns the configure call that `command` itself is, so that arguments can be added at its end.
@@ -70,9 +72,10 @@ fn shell_line(line: &str, host: &dyn Host) -> Vec<BuildCommand> {
     let mut found = Vec::new();
     let mut folder = Some(host.project().clone());
     for part in line.split([';', '\n', '|', '&']) {
+        let part = part.trim().trim_start_matches(['(', '{']).trim_end_matches([')', '}']);
         let Ok(words) = shell_words::split(part) else { continue };
         let mut words: &[String] = &words;
-        while words.first().is_some_and(|word| is_assignment(word) || matches!(word.as_str(), "(" | "{" | "exec")) {
+        while words.first().is_some_and(|word| is_assignment(word) || word == "exec") {
             words = &words[1..];
         }
         let Some(program) = words.first() else { continue };
@@ -99,7 +102,8 @@ fn one_command(words: &[String], folder: &AbsPath, host: &dyn Host) -> Option<Bu
         let tree = folder_option(arguments, &["-C", "--directory"], folder)?;
         return has_cache(&tree, host).then_some(BuildCommand::Build { tree });
     }
-    python(name, arguments, folder).map(BuildCommand::Python)
+    let (folder, version) = python(name, arguments, folder)?;
+    Some(BuildCommand::Python(Python { folder, version, program: program.clone() }))
 }
 
 /// Options of a configure call that take the next word.
@@ -162,7 +166,8 @@ fn cmake(arguments: &[String], folder: &AbsPath, host: &dyn Host) -> Option<Buil
     Some(BuildCommand::Configure(configure))
 }
 
-fn python(name: &str, arguments: &[String], folder: &AbsPath) -> Option<Python> {
+/// Takes the folder of the package and the version of Python.
+fn python(name: &str, arguments: &[String], folder: &AbsPath) -> Option<(AbsPath, Option<String>)> {
     let version = |stem: &str| {
         let version = name.strip_prefix(stem)?;
         let well_formed = version.split_once('.').is_some_and(|(major, minor)| {
@@ -181,7 +186,7 @@ fn python(name: &str, arguments: &[String], folder: &AbsPath) -> Option<Python> 
         return pip(arguments, folder, None);
     }
     if name == "pyproject-build" {
-        return Some(Python { folder: positional_folder(arguments, folder)?, version: None });
+        return Some((positional_folder(arguments, folder)?, None));
     }
     if !is("python") {
         return None;
@@ -191,7 +196,7 @@ fn python(name: &str, arguments: &[String], folder: &AbsPath) -> Option<Python> 
     if arguments[at] == "-m" {
         return match rest.first()?.as_str() {
             "pip" => pip(&rest[1..], folder, version("python")),
-            "build" => Some(Python { folder: positional_folder(&rest[1..], folder)?, version: version("python") }),
+            "build" => Some((positional_folder(&rest[1..], folder)?, version("python"))),
             _ => None,
         };
     }
@@ -199,14 +204,14 @@ fn python(name: &str, arguments: &[String], folder: &AbsPath) -> Option<Python> 
     (base_name(script) == "setup.py" && is_literal(script))
         .then(|| folder.resolve(script).parent())
         .flatten()
-        .map(|folder| Python { folder, version: version("python") })
+        .map(|folder| (folder, version("python")))
 }
 
 /// Takes the folder that `pip install [-e] <folder>` and its like build.
-fn pip(arguments: &[String], folder: &AbsPath, version: Option<String>) -> Option<Python> {
+fn pip(arguments: &[String], folder: &AbsPath, version: Option<String>) -> Option<(AbsPath, Option<String>)> {
     let (verb, rest) = arguments.split_first()?;
     if verb == "build" || verb == "sync" {
-        return Some(Python { folder: positional_folder(rest, folder)?, version });
+        return Some((positional_folder(rest, folder)?, version));
     }
     if !matches!(verb.as_str(), "install" | "wheel") {
         return None;
@@ -221,7 +226,7 @@ fn pip(arguments: &[String], folder: &AbsPath, version: Option<String>) -> Optio
         // Extras follow the folder: `.[dev]`.
         let given = given.map(|word| word.split('[').next().unwrap_or_default());
         if let Some(given) = given.filter(|word| is_folder(word) || *word == ".") {
-            return Some(Python { folder: folder.resolve(given), version });
+            return Some((folder.resolve(given), version));
         }
     }
     None
@@ -374,6 +379,7 @@ mod tests {
             ("env -C b cmake ..", ""),
             ("bash -c 'cmake -B new && cmake --build new'", "configure ~ in ~/new [] -; build ~/new"),
             ("bash -euxc 'cd b; cmake .. -DX=1; ninja'", "configure ~ in ~/b [X] -; build ~/b"),
+            ("bash -c '(cd b && ninja)'", "build ~/b"),
             ("bash -c 'cmake -B $BUILD'", ""),
             ("bash -c 'cd $X; ninja'", ""),
             ("bash build.sh", ""),

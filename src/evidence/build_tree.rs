@@ -5,8 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
+use super::build_command::BuildCommand;
 use super::{FileKind, Host};
-use crate::formats::cmake_cache::CMakeCache;
+use crate::formats::cmake_cache::{CMakeCache, Entry};
+use crate::formats::cmake_lists;
 use crate::os::AbsPath;
 use crate::recipe::Text;
 
@@ -58,6 +60,20 @@ pub fn read_cache(host: &dyn Host, tree: &Path) -> Option<Vec<u8>> {
     host.read(&tree.join("CMakeCache.txt"), CACHE_LIMIT).ok()
 }
 
+/// Lists the settings of a tree that are the user's, as far as files tell: what came by `-D`, and declared options whose
+/// value is not the default that the source's CMakeLists.txt gives.
+pub fn user_settings(host: &dyn Host, tree: &BuildTree, cache: &CMakeCache<'_>) -> Vec<Entry> {
+    let lists = host.read(&tree.source.join("CMakeLists.txt"), CACHE_LIMIT).unwrap_or_default();
+    let declared = cmake_lists::declared_defaults(&String::from_utf8_lossy(&lists));
+    let given: Vec<&Entry> = cache.user_given();
+    let differs = |entry: &&Entry| match declared.get(&entry.name) {
+        Some(Some(default)) => !cmake_lists::same_value(&entry.kind, default, &entry.value),
+        Some(None) | None => false,
+    };
+    let is_given = |entry: &&Entry| given.contains(entry);
+    cache.entries.iter().filter(|entry| is_given(entry) || differs(entry)).cloned().collect()
+}
+
 /// Recognises `named` as a build tree of this project.
 ///
 /// `moved_from` are folders that a log names as the cache's old home; a cache that names one of them is this
@@ -91,8 +107,11 @@ pub fn recognise(host: &dyn Host, named: &AbsPath, by: NamedBy, moved_from: &[Pa
             format!("`{named}` 不是独立的构建目录"),
         ));
     }
+    // Behind a link lies somebody's storage; in its place a tree may belong to whoever runs the container.
     let owner = host.follow(path.as_path()).ok().map(|meta| (meta.kind, meta.user));
-    if owner != Some((FileKind::Folder, host.user())) {
+    let may_be_anyones = host.user() == 0 && inside(&path);
+    let is_ours = matches!(owner, Some((FileKind::Folder, user)) if user == host.user() || may_be_anyones);
+    if !is_ours {
         return Err(refused(format!("`{named}` belongs to another user"), format!("`{named}` 属于其他用户")));
     }
     let source = real_or(host, &tree.source);
@@ -122,6 +141,22 @@ pub fn recognise(host: &dyn Host, named: &AbsPath, by: NamedBy, moved_from: &[Pa
         return Err(NotATree::Tracked(tree));
     }
     Ok(tree)
+}
+
+/// Says whether the user's command makes the tree again once it is gone: a command that only builds does not.
+pub fn can_be_made_again(host: &dyn Host, builds: &[BuildCommand], tree: &BuildTree) -> bool {
+    let is_it = |other: &AbsPath| same_folder(host, other.as_path(), tree.path.as_path());
+    let needs_it = builds.iter().any(|build| match build {
+        BuildCommand::Build { tree } => is_it(tree),
+        // `cmake <tree>` takes the source from the cache that would be gone.
+        BuildCommand::Configure(configure) => configure.source.is_none() && configure.tree.as_ref().is_some_and(is_it),
+        BuildCommand::Python(_) => false,
+    });
+    let makes_it = builds.iter().any(|build| match build {
+        BuildCommand::Configure(configure) => configure.source.is_some(),
+        BuildCommand::Build { .. } | BuildCommand::Python(_) => false,
+    });
+    makes_it || !needs_it
 }
 
 /// Returns the nearest folder at or above `path` that has a cache; paths in logs often lie deep in a tree.

@@ -12,6 +12,8 @@ use crate::recipe::{Param, ParamSource, Probe, Recipe, Text, Value, Values};
 pub struct ProbeAnswer {
     pub probe: String,
     pub question: String,
+    /// What it was asked with. A check asks with the same again: asked anew, it might find another thing to ask about.
+    pub args: BTreeMap<String, Value>,
     pub answer: Answer,
 }
 
@@ -37,27 +39,37 @@ pub fn interrogate(
     let mut answers = Vec::new();
     bind_params(&recipe.params, &mut values, machine, &recipe.probes[..0]);
     for (at, probe) in recipe.probes.iter().enumerate() {
-        let answer = ask(probe, &values, machine, command);
+        let args: BTreeMap<String, Value> = probe
+            .args
+            .iter()
+            .filter_map(|(name, template)| Some((name.clone(), template.fill(&values).ok()?)))
+            .collect();
+        let answer = ask(&probe.question, &args, machine, command);
         for (name, value) in &answer.values {
             values.insert(format!("{}.{name}", probe.name), value.clone());
         }
-        answers.push(ProbeAnswer { probe: probe.name.clone(), question: probe.question.clone(), answer });
+        let question = probe.question.clone();
+        answers.push(ProbeAnswer { probe: probe.name.clone(), question, args, answer });
         bind_params(&recipe.params, &mut values, machine, &recipe.probes[..=at]);
     }
     (answers, values)
 }
 
-fn ask(probe: &Probe, values: &Values, machine: Machine<'_>, command: Option<&[OsString]>) -> Answer {
+/// Asks one question with arguments that are known.
+pub fn ask(
+    question: &str,
+    args: &BTreeMap<String, Value>,
+    machine: Machine<'_>,
+    command: Option<&[OsString]>,
+) -> Answer {
     let not_asked = || Answer::new(UNKNOWN, Text::new("not asked: only the log speaks", "未询问本机：仅依据日志"));
     let Machine::Here(host) = machine else { return not_asked() };
-    let Some(question) = questions::find(&probe.question) else { return not_asked() };
-    let args: BTreeMap<String, Value> =
-        probe.args.iter().filter_map(|(name, template)| Some((name.clone(), template.fill(values).ok()?))).collect();
+    let Some(question) = questions::find(question) else { return not_asked() };
     if let Some(missing) = question.args.iter().find(|spec| spec.required && !args.contains_key(spec.name)) {
         let name = missing.name;
         return Answer::new(UNKNOWN, Text::new(format!("`{name}` is not known"), format!("`{name}` 未知")));
     }
-    (question.ask)(&Inquiry { args: &args, host, command })
+    (question.ask)(&Inquiry { args, host, command })
 }
 
 /// Gives each parameter that has no value yet the first of its sources that has one by now. A default counts

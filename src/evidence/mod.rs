@@ -7,8 +7,9 @@ pub mod build_tree;
 mod git;
 pub mod host;
 mod interrogate;
+pub mod llvm_packages;
 pub mod log;
 pub mod questions;
 
 pub use host::{FileKind, GitState, Host, LocalHost, Metadata};
-pub use interrogate::{Machine, ProbeAnswer, interrogate};
+pub use interrogate::{Machine, ProbeAnswer, ask, interrogate};

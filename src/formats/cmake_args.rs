@@ -7,6 +7,7 @@
 
 mod branches;
 mod edits;
+mod environment;
 mod flow;
 mod inspect;
 #[cfg(test)]
@@ -165,7 +166,7 @@ struct Attempt {
 fn attempt(bytes: &[u8], order: &MergeOrder<'_>) -> Result<Attempt, MergeError> {
     let source = Source::new(bytes)?;
     let parsed = sites::parse(&source)?;
-    let environment = Environment { env: order.env, defaults: &parsed.defaults };
+    let environment = Environment { env: order.env, defaults: &parsed.defaults, assigned: &parsed.assigned };
     let (choice, mut left) = flow::choose(&parsed, &source, order, &environment);
     let strays = parsed.stray.iter().take(MOST_NOTES).map(|(at, reason)| (source.line(*at), *reason));
     let mut planned = plan::Edits::default();
@@ -190,8 +191,12 @@ fn attempt(bytes: &[u8], order: &MergeOrder<'_>) -> Result<Attempt, MergeError> 
         Choice::Nothing => planned.manual = strays.map(|(line, reason)| Manual { line, reason }).collect(),
     }
     planned.manual.truncate(MOST_NOTES);
-    let merged =
-        Merged { bytes: edits::apply(bytes, planned.edits.clone()), done: planned.done, manual: planned.manual, left };
+    let merged = Merged {
+        bytes: edits::apply(bytes, planned.edits.clone()).ok_or(MergeError::Unproved)?,
+        done: planned.done,
+        manual: planned.manual,
+        left,
+    };
     Ok(Attempt { merged, edits: planned.edits, errors: parsed.errors, sites: parsed.sites.len() })
 }
 

@@ -166,7 +166,7 @@ impl<'a> CMakeCache<'a> {
             let standard = STANDARD.iter().find(|(name, _)| *name == entry.name);
             match standard {
                 Some((_, defaults)) => !entry.value.is_empty() && !defaults.contains(&entry.value.as_str()),
-                None => entry.help.trim() == COMMAND_LINE_HELP,
+                None => entry.help.trim() == COMMAND_LINE_HELP || is_given_compiler(entry),
             }
         };
         let mut entries: Vec<&Entry> = self.entries.iter().filter(given).collect();
@@ -189,6 +189,13 @@ impl Entry {
         }
     }
 
+    /// Says whether the entry names a place that a build writes to, which need not be there before.
+    pub fn is_output(&self) -> bool {
+        const PARTS: [&str; 7] =
+            ["INSTALL", "OUTPUT", "DESTINATION", "BINARY_DIR", "REDIRECTS", "CACHEFILE_DIR", "WHEEL_DIR"];
+        PARTS.iter().any(|part| self.name.contains(part))
+    }
+
     /// Lists the absolute paths that the value consists of: one, or a `;`-separated list.
     ///
     /// A flag that only holds a path (`-L/x`) and a command line are none.
@@ -197,6 +204,11 @@ impl Entry {
         let all_paths = parts.iter().all(|part| part.starts_with('/') && !part.contains(['\n', '\r']));
         if all_paths { parts } else { Vec::new() }
     }
+}
+
+/// Says whether a compiler was given: one that CMake found itself, or by CC, has the type FILEPATH.
+fn is_given_compiler(entry: &Entry) -> bool {
+    entry.kind == "STRING" && entry.name.starts_with("CMAKE_") && entry.name.ends_with("_COMPILER")
 }
 
 /// Splits `NAME:TYPE=VALUE`, `"NAME":TYPE=VALUE` or `NAME=VALUE` of a line without blanks at its end.

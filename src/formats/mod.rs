@@ -2,4 +2,5 @@
 
 pub mod cmake_args;
 pub mod cmake_cache;
+pub mod cmake_lists;
 pub mod cmake_targets;

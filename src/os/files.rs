@@ -78,6 +78,13 @@ impl FileError {
         self.errno() == Some(Errno::XDEV)
     }
 
+    /// Says whether links are impossible here, so that a copy has to serve. A full disk is no such reason.
+    pub fn is_unlinkable(&self) -> bool {
+        [Errno::XDEV, Errno::PERM, Errno::ACCESS, Errno::MLINK, Errno::NOTSUP, Errno::NOSYS]
+            .into_iter()
+            .any(|errno| self.errno() == Some(errno))
+    }
+
     /// Says whether the entry cannot be moved as a whole, though perhaps piece by piece.
     pub fn is_pinned(&self) -> bool {
         [Errno::ACCESS, Errno::PERM, Errno::BUSY, Errno::ROFS].into_iter().any(|errno| self.errno() == Some(errno))
@@ -358,6 +365,13 @@ impl Folder {
         fs::syncfs(&self.fd).map_err(|errno| failed("synchronise", self.path.clone(), errno))
     }
 
+    /// Asks whether entries may be added and removed here.
+    pub fn check_writable(&self) -> Result<(), FileError> {
+        let access = fs::Access::WRITE_OK | fs::Access::EXEC_OK;
+        fs::accessat(&self.fd, ".", access, AtFlags::EACCESS)
+            .map_err(|errno| failed("change the folder", self.path.clone(), errno))
+    }
+
     /// Makes an error about an entry of this folder.
     pub fn error(&self, action: &'static str, name: &OsStr, source: io::Error) -> FileError {
         FileError { action, path: self.join(name), source }
@@ -394,11 +408,16 @@ impl From<&fs::Stat> for Status {
             len: stat.st_size as u64,
             device: stat.st_dev,
             inode: stat.st_ino,
-            names: stat.st_nlink as u64,
+            names: wide(stat.st_nlink),
             modified: FileTime(stat.st_mtime, stat.st_mtime_nsec as u32),
             accessed: FileTime(stat.st_atime, stat.st_atime_nsec as u32),
         }
     }
+}
+
+/// Some fields have 32 bits on some architectures and 64 on others.
+fn wide(number: impl Into<u64>) -> u64 {
+    number.into()
 }
 
 impl Status {

@@ -194,7 +194,8 @@ fn holds_a_repository(path: &AbsPath) -> bool {
             let Ok(entry) = entry else {
                 return true;
             };
-            if seen > MOST_ENTRIES || (entry.file_name() == ".git" && is_work_tree(&folder)) {
+            let is_repository = entry.file_name() == ".git" && is_work_tree(&folder) && !is_fetched_by_cmake(&folder);
+            if seen > MOST_ENTRIES || is_repository {
                 return true;
             }
             // Links are not followed: they lead to what is not part of the tree.
@@ -206,6 +207,16 @@ fn holds_a_repository(path: &AbsPath) -> bool {
         }
     }
     false
+}
+
+/// Says whether CMake itself cloned `folder` into a build tree: FetchContent's `_deps/x-src` has `x-subbuild` beside
+/// it, ExternalProject's `src/x` has `src/x-stamp`. Such a clone is a product of the build.
+fn is_fetched_by_cmake(folder: &Path) -> bool {
+    let Some(name) = folder.file_name().and_then(std::ffi::OsStr::to_str) else {
+        return false;
+    };
+    let beside = |name: String| folder.with_file_name(name).is_dir();
+    name.strip_suffix("-src").is_some_and(|name| beside(format!("{name}-subbuild"))) || beside(format!("{name}-stamp"))
 }
 
 #[cfg(test)]
@@ -292,6 +303,23 @@ mod tests {
         lab.git("p", &["add", "-f", "build/kept.txt"]);
         fs::remove_file(lab.path("p/build/kept.txt")).unwrap();
         lab.check("p", &[("p/build", true), ("p/build/CMakeCache.txt", false)]);
+    }
+
+    #[test]
+    fn what_cmake_fetched_is_a_product_of_the_build() {
+        let lab = Lab::new();
+        lab.project("p");
+        for name in ["p/build/_deps/zlib-src", "p/build/x-prefix/src/x", "p/build/mine"] {
+            lab.write(&format!("{name}/a.c"));
+            lab.git(name, &["init", "-q"]);
+            lab.git(name, &["add", "."]);
+        }
+        lab.check("p", &[("p/build/_deps", true), ("p/build/x-prefix", true), ("p/build/mine", true)]);
+        lab.write("p/build/_deps/zlib-subbuild/CMakeLists.txt");
+        lab.write("p/build/x-prefix/src/x-stamp/x-done");
+        lab.check("p", &[("p/build/_deps", false), ("p/build/x-prefix", false), ("p/build", true)]);
+        fs::remove_dir_all(lab.path("p/build/mine")).unwrap();
+        lab.check("p", &[("p/build", false), ("p/src", true)]);
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! Pseudo-terminals for a program's output.
 //!
 //! Only output goes through them. Standard input and the controlling terminal stay the user's, so Ctrl-C, Ctrl-Z,
-//! prompts and `/dev/tty` work as without us, no mode of the user's terminal is changed, and nothing has to be
-//! restored after a crash.
+//! prompts and `/dev/tty` work as without us. The user's terminal gets a mode only because the program asked for it on
+//! its own, so we leave nothing behind that the program would not.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{OptionalActions, OutputModes, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
+use rustix::termios::{
+    InputModes as InputFlags, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, tcgetattr,
+    tcgetwinsize, tcsetattr, tcsetwinsize,
+};
 
 /// Both ends of a pseudo-terminal.
 #[derive(Debug)]
@@ -48,6 +51,47 @@ impl Pty {
     }
 }
 
+/// Carries the input modes that a program sets on its pseudo-terminal over to the user's terminal.
+///
+/// Programs with a full screen (curses: `ccmake`, `make menuconfig`, nano) switch line editing and echo off on the
+/// terminal that they write to, while keys come from the user's.
+#[derive(Debug)]
+pub struct InputModes {
+    last: Option<Modes>,
+}
+
+type Modes = (LocalModes, InputFlags, u8, u8);
+
+impl InputModes {
+    /// Takes the present modes of a pseudo-terminal as those that the program found.
+    pub fn found_on(master: impl AsFd) -> Self {
+        Self { last: tcgetattr(master).ok().map(|modes| input_modes(&modes)) }
+    }
+
+    /// Gives `terminal` what the program has changed since the last call, if anything.
+    pub fn follow(&mut self, master: impl AsFd, terminal: impl AsFd) {
+        let Ok(wanted) = tcgetattr(master) else { return };
+        let now = input_modes(&wanted);
+        if self.last.is_none_or(|last| last == now) {
+            return;
+        }
+        self.last = Some(now);
+        let Ok(mut modes) = tcgetattr(&terminal) else { return };
+        modes.local_modes = wanted.local_modes;
+        modes.input_modes = wanted.input_modes;
+        for code in [SpecialCodeIndex::VMIN, SpecialCodeIndex::VTIME] {
+            modes.special_codes[code] = wanted.special_codes[code];
+        }
+        // A terminal that has gone has no modes to keep.
+        let _ = tcsetattr(terminal, OptionalActions::Now, &modes);
+    }
+}
+
+fn input_modes(modes: &Termios) -> Modes {
+    let code = |code| modes.special_codes[code];
+    (modes.local_modes, modes.input_modes, code(SpecialCodeIndex::VMIN), code(SpecialCodeIndex::VTIME))
+}
+
 /// Gives a pseudo-terminal the window size of the user's terminal.
 pub fn copy_window_size(from: impl AsFd, to: impl AsFd) -> WindowSize {
     let Ok(wanted) = tcgetwinsize(from) else { return WindowSize::Same };
@@ -75,6 +119,34 @@ mod tests {
         tcsetwinsize(&outer.master, Winsize { ws_col: 40, ..size }).unwrap();
         assert_eq!(copy_window_size(&outer.slave, &inner.master), WindowSize::Changed);
         assert_eq!(tcgetwinsize(&inner.slave).unwrap().ws_col, 40);
+    }
+
+    #[test]
+    fn a_mode_goes_over_only_when_the_program_changed_it() {
+        let outer = Pty::like(rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty()).unwrap()).unwrap();
+        let inner = Pty::like(&outer.slave).unwrap();
+        let mut modes = InputModes::found_on(&inner.master);
+        let set_echo = |fd: &OwnedFd, on: bool| {
+            let mut modes = tcgetattr(fd).unwrap();
+            modes.local_modes.set(LocalModes::ECHO, on);
+            tcsetattr(fd, OptionalActions::Now, &modes).unwrap();
+        };
+        let echo = || tcgetattr(&outer.slave).unwrap().local_modes.contains(LocalModes::ECHO);
+        // The user's `stty` on the terminal itself stands.
+        set_echo(&outer.slave, false);
+        modes.follow(&inner.master, &outer.slave);
+        assert!(!echo());
+        set_echo(&outer.slave, true);
+        set_echo(&inner.slave, false);
+        modes.follow(&inner.master, &outer.slave);
+        assert!(!echo());
+        // Set back just before the end, without a word.
+        set_echo(&inner.slave, true);
+        drop(inner.slave);
+        modes.follow(&inner.master, &outer.slave);
+        assert!(echo());
+        let processed = tcgetattr(&outer.slave).unwrap().output_modes;
+        assert_eq!(processed, tcgetattr(&outer.master).unwrap().output_modes);
     }
 
     #[test]

@@ -8,9 +8,11 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
+use std::thread;
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_current_process_group, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, getpid, kill_current_process_group, kill_process, kill_process_group};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -87,7 +89,7 @@ impl Interrupts {
         let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
         let interrupts = Interrupts { shared: Arc::default() };
         let shared = Arc::clone(&interrupts.shared);
-        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for origin in signals.forever() {
                 shared.receive(&origin);
             }
@@ -130,6 +132,8 @@ pub fn leave_by(signal: i32) {
     match signal {
         // A core dump of ours would say nothing about the user's program.
         SIGQUIT => exit(128 + SIGQUIT),
+        // The first process of a container cannot be killed from inside.
+        _ if getpid().is_init() => exit(128 + signal),
         _ => {
             let _ = emulate_default_handler(signal);
         }
@@ -141,13 +145,30 @@ impl Shared {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Locks from the thread that receives signals.
+    ///
+    /// A stop that hits a child between fork and exec holds up the thread that starts it, and so this lock; then nobody
+    /// but us can continue it.
+    fn lock_patiently(&self) -> MutexGuard<'_, BTreeMap<i32, Running>> {
+        loop {
+            for _ in 0..10 {
+                match self.running.try_lock() {
+                    Ok(running) => return running,
+                    Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+                    Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
+                }
+            }
+            Family::of(getpid()).signal(Signal::CONT);
+        }
+    }
+
     fn receive(&self, origin: &Origin) {
         match origin.signal {
-            SIGWINCH => self.lock().values().for_each(Running::copy_window_size),
+            SIGWINCH => self.lock_patiently().values().for_each(Running::copy_window_size),
             SIGTSTP => {
                 // The user's command decides whether it stops, and then so do we (`process::supervise`).
-                let decides = self.lock().values().any(|child| child.owner == Owner::User && !child.ended);
-                if !decides && somebody_would_continue_us() {
+                let decides = self.lock_patiently().values().any(|child| child.owner == Owner::User && !child.ended);
+                if !decides && somebody_would_continue_us() == Some(true) {
                     let _ = emulate_default_handler(SIGTSTP);
                 }
             }
@@ -157,7 +178,7 @@ impl Shared {
     }
 
     fn interrupt(&self, signal: i32, origin: &Origin) {
-        let mut running = self.lock();
+        let mut running = self.lock_patiently();
         let mut for_us = true;
         for child in running.values_mut() {
             // `kill 0` in the user's script hits us only because we share its group: it is not meant for us.

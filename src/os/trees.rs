@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::io::Errno;
 
@@ -80,11 +80,11 @@ impl Place {
     }
 }
 
+/// Told of an entry by its folder and name, its path below the top, and what it is.
+pub type Visit<'a, E> = &'a mut dyn FnMut(&Folder, &OsStr, &Path, &Status) -> Result<Descend, E>;
+
 /// Visits every entry below `folder`, parents first, in order.
-pub fn walk<E: From<FileError>>(
-    folder: &Folder,
-    visit: &mut dyn FnMut(&Folder, &OsStr, &Path, &Status) -> Result<Descend, E>,
-) -> Result<(), E> {
+pub fn walk<E: From<FileError>>(folder: &Folder, visit: Visit<'_, E>) -> Result<(), E> {
     walk_at(folder, Path::new(""), 0, visit)
 }
 
@@ -95,12 +95,7 @@ pub enum Descend {
     Skip,
 }
 
-fn walk_at<E: From<FileError>>(
-    folder: &Folder,
-    below: &Path,
-    depth: usize,
-    visit: &mut dyn FnMut(&Folder, &OsStr, &Path, &Status) -> Result<Descend, E>,
-) -> Result<(), E> {
+fn walk_at<E: From<FileError>>(folder: &Folder, below: &Path, depth: usize, visit: Visit<'_, E>) -> Result<(), E> {
     check_depth(folder, depth)?;
     for name in folder.names()? {
         // It may have gone since it was listed.
@@ -146,37 +141,56 @@ fn remove_at(folder: &Folder, name: &OsStr, depth: usize) -> Result<(), FileErro
     }
 }
 
-/// Copies an entry and all below it: bytes, modes, owners, times, attributes, links between the copied files.
+/// Copies entries and all below them: bytes, modes, owners, times, attributes, links between the copied files.
 ///
 /// Goes on where an interrupted copy stopped: what is complete there already is left alone.
-pub fn copy(from: &Folder, name: &OsStr, to: &Folder, to_name: &OsStr, progress: Progress) -> Result<(), FileError> {
-    let mut copy = Copy { seen: BTreeMap::new(), top: to, progress };
-    copy.entry(from, name, to, to_name, &PathBuf::from(to_name), 0)
-}
-
-struct Copy<'a> {
+#[derive(Debug)]
+pub struct Copier {
+    /// A folder above all destinations.
+    anchor: AbsPath,
     /// Where the first name of a file with several names was copied to.
-    seen: BTreeMap<(u64, u64), PathBuf>,
-    top: &'a Folder,
-    progress: Progress<'a>,
+    seen: BTreeMap<(u64, u64), AbsPath>,
 }
 
-impl Copy<'_> {
-    fn entry(
+impl Copier {
+    /// Prepares to copy below `anchor`, an existing folder.
+    pub fn new(anchor: AbsPath) -> Self {
+        Self { anchor, seen: BTreeMap::new() }
+    }
+
+    /// Copies one entry.
+    pub fn copy(
         &mut self,
         from: &Folder,
         name: &OsStr,
         to: &Folder,
         to_name: &OsStr,
-        below: &Path,
+        progress: Progress,
+    ) -> Result<(), FileError> {
+        self.entry((from, name), (to, to_name), 0, progress)
+    }
+
+    fn entry(
+        &mut self,
+        (from, name): (&Folder, &OsStr),
+        (to, to_name): (&Folder, &OsStr),
         depth: usize,
+        progress: Progress,
     ) -> Result<(), FileError> {
         let missing = || from.error("copy", name, io::Error::from(Errno::NOENT));
         let status = from.status(name)?.ok_or_else(missing)?;
-        let there = to.status(to_name)?;
         if status.kind == Kind::Folder {
             check_depth(from, depth)?;
-            return self.folder(&status, from, name, to, to_name, below, depth);
+            self.folder((from, name), (to, to_name), depth, progress)?;
+            return dress(from, name, to, to_name, &status);
+        }
+        let there = to.status(to_name)?;
+        let has_more_names = status.kind == Kind::File && status.names > 1;
+        if has_more_names {
+            if let Some(first) = self.seen.get(&(status.device, status.inode)) {
+                return link_to(&self.anchor, first, to, to_name, there);
+            }
+            self.seen.insert((status.device, status.inode), to.join(to_name));
         }
         if let Some(there) = there {
             if is_complete(&status, &there, || Ok(from.link_target(name)? == to.link_target(to_name)?))? {
@@ -184,14 +198,7 @@ impl Copy<'_> {
             }
             to.remove_file(to_name)?;
         }
-        (self.progress)(status.len).map_err(|source| from.error("copy", name, source))?;
-        if status.kind == Kind::File && status.names > 1 {
-            if let Some(first) = self.seen.get(&(status.device, status.inode)) {
-                let (folder, first_name) = open_below(self.top, first)?;
-                return folder.as_ref().unwrap_or(self.top).link(&first_name, to, to_name);
-            }
-            self.seen.insert((status.device, status.inode), below.to_owned());
-        }
+        progress(status.len).map_err(|source| from.error("copy", name, source))?;
         match status.kind {
             Kind::File => {
                 let mut file = to.create_file(to_name, 0o600)?;
@@ -204,30 +211,53 @@ impl Copy<'_> {
         dress(from, name, to, to_name, &status)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "both ends of one level and where it lies")]
     fn folder(
         &mut self,
-        status: &Status,
-        from: &Folder,
-        name: &OsStr,
-        to: &Folder,
-        to_name: &OsStr,
-        below: &Path,
+        (from, name): (&Folder, &OsStr),
+        (to, to_name): (&Folder, &OsStr),
         depth: usize,
+        progress: Progress,
     ) -> Result<(), FileError> {
         let inner_to = match to.create_folder(to_name, 0o700) {
             Err(error) if error.errno() == Some(Errno::EXIST) => {
-                to.set_mode(to_name, 0o700)?;
+                if to.status(to_name)?.is_some_and(|there| there.mode & 0o700 != 0o700) {
+                    to.set_mode(to_name, 0o700)?;
+                }
                 to.open_child(to_name)?
             }
             made => made?,
         };
         let inner = from.open_child(name)?;
         for child in inner.names()? {
-            self.entry(&inner, &child, &inner_to, &child, &below.join(&child), depth + 1)?;
+            self.entry((&inner, &child), (&inner_to, &child), depth + 1, progress)?;
         }
-        dress(from, name, to, to_name, status)
+        Ok(())
     }
+}
+
+/// Copies one entry, as [`Copier::copy`].
+pub fn copy(from: &Folder, name: &OsStr, to: &Folder, to_name: &OsStr, progress: Progress) -> Result<(), FileError> {
+    Copier::new(to.path().clone()).copy(from, name, to, to_name, progress)
+}
+
+/// Makes an entry one more name of a file that was copied before.
+fn link_to(
+    anchor: &AbsPath,
+    first: &AbsPath,
+    to: &Folder,
+    to_name: &OsStr,
+    there: Option<Status>,
+) -> Result<(), FileError> {
+    let Found::Here(place) = Place::find(anchor, first)? else {
+        return Err(to.error("link", to_name, io::Error::from(Errno::NOENT)));
+    };
+    if let Some(there) = there {
+        if place.status()?.is_some_and(|first| (first.device, first.inode) == (there.device, there.inode)) {
+            return Ok(());
+        }
+        to.remove_file(to_name)?;
+    }
+    place.folder.link(&place.name, to, to_name)
 }
 
 /// The time is set last, so that equal times mean that all before it was done.
@@ -244,16 +274,6 @@ fn is_complete(
         Kind::Link => same_link(),
         Kind::Folder | Kind::Pipe | Kind::Socket | Kind::Device => Ok(true),
     }
-}
-
-fn open_below(top: &Folder, path: &Path) -> Result<(Option<Folder>, OsString), FileError> {
-    let mut names: Vec<&OsStr> = path.iter().collect();
-    let name = names.pop().unwrap_or_default().to_owned();
-    let mut folder: Option<Folder> = None;
-    for parent in names {
-        folder = Some(folder.as_ref().unwrap_or(top).open_child(parent)?);
-    }
-    Ok((folder, name))
 }
 
 /// Copies the bytes of a regular file to an open one.
@@ -273,18 +293,26 @@ pub fn copy_bytes(from: &Folder, name: &OsStr, to: &mut std::fs::File) -> io::Re
 /// Gives a copy the owner, attributes, mode and times of its source; the times last.
 fn dress(from: &Folder, name: &OsStr, to: &Folder, to_name: &OsStr, status: &Status) -> Result<(), FileError> {
     let there = to.status(to_name)?.ok_or_else(|| to.error("inspect", to_name, io::Error::from(Errno::NOENT)))?;
-    if (there.user, there.group) != (status.user, status.group) {
+    let is_foreign = (there.user, there.group) != (status.user, status.group);
+    if is_foreign {
         to.set_owner(to_name, status.user, status.group)?;
     }
     if matches!(status.kind, Kind::File | Kind::Folder) {
+        let present = to.attributes(to_name);
         for (key, value) in from.attributes(name) {
-            to.set_attribute(to_name, &key, &value)?;
+            if !present.contains(&(key.clone(), value.clone())) {
+                to.set_attribute(to_name, &key, &value)?;
+            }
         }
     }
-    if status.kind != Kind::Link {
+    // A change of owner takes the set-user-id bit away.
+    if status.kind != Kind::Link && (is_foreign || there.mode != status.mode) {
         to.set_mode(to_name, status.mode)?;
     }
-    to.set_times(to_name, status.accessed, status.modified)
+    if there.modified != status.modified {
+        to.set_times(to_name, status.accessed, status.modified)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

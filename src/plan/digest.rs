@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::Plan;
-use crate::change::{AbsPath, Change, FileState};
+use crate::change::{AbsPath, Change, FileState, TreeFolder};
 
 /// Hashes everything that the plan does, each part with its length so that no two plans share a text.
 pub(super) fn of(plan: &Plan) -> String {
@@ -29,6 +29,10 @@ pub(super) fn of(plan: &Plan) -> String {
                 sum.text("remove-tree");
                 sum.path(&tree.path);
                 sum.text(&format!("{}:{}:{:?}", tree.before.device, tree.before.inode, tree.kind));
+                match tree.folder {
+                    TreeFolder::Goes => {}
+                    TreeFolder::Stays => sum.text("the folder stays"),
+                }
             }
             Change::Run(run) => {
                 sum.text("run");

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 use crate::change::{AbsPath, AllowedRoots, Change, EnvOverlay, FileState, Reversible, TreeKind};
 use crate::diagnosis::Finding;
-use crate::evidence::Host;
+use crate::evidence::{FileKind, Host};
 use crate::recipe::{Applicability, Step, Text, Value, Values};
 use crate::steps::{self, LowerError, Lowered, Order};
 
@@ -104,9 +104,15 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
     }
     let root = host.git().top_level().unwrap_or(host.project()).clone();
     let mut limits = std::mem::take(&mut lowered.limits);
+    let mut roots = surroundings.roots.clone();
+    for (link, target) in &lowered.links {
+        if roots.containing(link).is_some() && leads_to_own_folder(host, link, target) {
+            roots.allow(target.clone());
+        }
+    }
     for change in &lowered.changes {
         for path in change.touches() {
-            if surroundings.roots.containing(path).is_none() {
+            if roots.containing(path).is_none() {
                 return Err(PlanError::OutsideRoots(path.clone()));
             }
         }
@@ -144,13 +150,21 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
         applicability,
         limits: reasons,
         root,
-        roots: surroundings.roots.clone(),
+        roots,
         changes: lowered.changes,
         overlay: lowered.overlay,
         rerun,
         notes: lowered.notes,
         advice,
     })
+}
+
+/// Says whether a link leads to a folder of the user's own: a linked build tree (`build → /scratch/…`) is moved
+/// where it lies, and the link stays.
+fn leads_to_own_folder(host: &dyn Host, link: &AbsPath, target: &AbsPath) -> bool {
+    let real = host.real(link.as_path()).ok().and_then(|real| AbsPath::new(real).ok());
+    let own = host.follow(target.as_path()).is_ok_and(|meta| meta.kind == FileKind::Folder && meta.user == host.user());
+    real.as_ref() == Some(target) && own && target.parent().is_some() && host.home() != Some(target)
 }
 
 fn applies(step: &Step, values: &Values) -> bool {
@@ -214,6 +228,7 @@ fn merge(all: &mut Lowered, step: Lowered) -> Result<(), PlanError> {
     }
     all.overlay.extend(&step.overlay);
     all.rerun_args.extend(step.rerun_args);
+    all.links.extend(step.links);
     all.notes.extend(step.notes);
     all.advice.extend(step.advice);
     all.limits.extend(step.limits);

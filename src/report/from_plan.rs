@@ -91,7 +91,9 @@ fn command(words: &[OsString]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::{AllowedRoots, EnvEdit, EnvOverlay, FileImage, RemoveTree, TreeImage, TreeKind, WriteFile};
+    use crate::change::{
+        AllowedRoots, EnvEdit, EnvOverlay, FileImage, RemoveTree, TreeFolder, TreeImage, TreeKind, WriteFile,
+    };
     use crate::plan::Rerun;
     use crate::recipe::{Applicability, Values};
 
@@ -115,7 +117,12 @@ mod tests {
             root: path("/p"),
             roots: AllowedRoots::default(),
             changes: vec![
-                Change::RemoveTree(RemoveTree { path: path("/p/build/x"), before: tree, kind: TreeKind::Derived }),
+                Change::RemoveTree(RemoveTree {
+                    path: path("/p/build/x"),
+                    before: tree,
+                    kind: TreeKind::Derived,
+                    folder: TreeFolder::Goes,
+                }),
                 write("/p/a", file(b"1"), file(b"2")),
                 write("/h/new", FileState::Absent, file(b"2")),
                 write("/p/old", file(b"1"), FileState::Absent),

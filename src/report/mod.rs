@@ -47,6 +47,8 @@ pub struct Finding {
     pub rank: usize,
     pub confidence: Confidence,
     pub applicability: Applicability,
+    /// The recipe's case that was taken; empty when none holds.
+    pub case: String,
     pub params: Values,
     pub evidence: Vec<Evidence>,
     pub answers: Vec<AnswerLine>,

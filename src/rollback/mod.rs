@@ -158,7 +158,7 @@ fn begin(
 ) -> Result<Option<String>, RollbackError> {
     let pasts = drift::standing(group)?;
     drift::refuse_gone(&pasts)?;
-    let drifts = drift::since(group, &pasts)?;
+    let drifts = drift::since(&pasts)?;
     let lost = drift::lost(group, &pasts)?;
     let saved = match on_drift {
         OnDrift::Refuse if !drifts.is_empty() => {

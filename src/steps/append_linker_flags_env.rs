@@ -37,7 +37,9 @@ fn lower(order: &Order<'_>) -> Result<Lowered, LowerError> {
             format!("`{list}` 不能直接写入链接参数"),
         )));
     }
-    let inspection = order.text("path").map(|path| inspect(order, &path, &folders[0])).transpose()?;
+    // A pyproject.toml is named as well, and holds no list.
+    let script = order.text("path").filter(|path| path.ends_with(".py"));
+    let inspection = script.map(|path| inspect(order, &path, &folders[0])).transpose()?;
     let effective = inspection.as_ref().map_or_else(
         || [Effective::Unset, Effective::Unset, Effective::Unset],
         |inspection| inspection.effective.clone(),

@@ -1,11 +1,11 @@
 //! Merges `-L<folder>` into the linker flags that a setup.py gives to CMake.
 
+use crate::change::AbsPath;
 use crate::change::{Change, FileImage, FileState, WriteFile};
 use crate::evidence::Host;
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::questions::setup_cmake_args::{LARGEST_SCRIPT, choose_function};
 use crate::formats::cmake_args::{self, Left, MergeOrder, Reason};
-use crate::os::AbsPath;
 use crate::recipe::{Applicability, Text};
 
 use super::{LowerError, Lowered, Order, Verb};
@@ -112,4 +112,88 @@ fn note(path: &AbsPath, left: &Left) -> Text {
         None => format!("{path}:{}", left.line),
     };
     Text::new(format!("{place} is left alone: {}", left.reason.en()), format!("{place} 未改动：{}", left.reason.zh()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::evidence::{GitState, LocalHost};
+    use crate::recipe::Value;
+
+    const LIST: &str = "cmake_args = ['-GNinja']\n";
+
+    /// Git that tracks everything.
+    struct Tracked;
+
+    impl GitState for Tracked {
+        fn top_level(&self) -> Option<&AbsPath> {
+            None
+        }
+
+        fn tracks(&self, _: &AbsPath) -> bool {
+            true
+        }
+    }
+
+    fn merge(path: &std::path::Path, so_far: &Lowered) -> Result<Lowered, LowerError> {
+        let folder = AbsPath::new(path.parent().unwrap()).unwrap();
+        let host = LocalHost::new(folder, [], Box::new(Tracked));
+        let args = BTreeMap::from([
+            ("path".to_owned(), Value::from(path.display().to_string())),
+            ("folder".to_owned(), Value::from(vec!["/opt/a".to_owned(), "/opt/b".to_owned()])),
+        ]);
+        lower(&Order { args: &args, host: &host, command: None, so_far })
+    }
+
+    fn bytes(lowered: &Lowered) -> String {
+        match lowered.changes.as_slice() {
+            [Change::WriteFile(WriteFile { after: FileState::Present(image), .. })] => {
+                String::from_utf8(image.bytes.clone()).unwrap()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn several_folders_and_a_file_of_git() {
+        let root = tempfile::tempdir().unwrap();
+        let (real, link) = (root.path().join("real.py"), root.path().join("setup.py"));
+        std::fs::write(&real, LIST).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let lowered = merge(&link, &Lowered::default()).unwrap();
+        assert!(bytes(&lowered).contains("'-DCMAKE_MODULE_LINKER_FLAGS=-L/opt/a -L/opt/b'"), "{}", bytes(&lowered));
+        assert_eq!(lowered.limits[0].0, Applicability::Confirm);
+        // The bytes stand where the link leads to.
+        let Change::WriteFile(write) = &lowered.changes[0] else { panic!("{lowered:?}") };
+        assert_eq!(write.path.as_path(), real.canonicalize().unwrap());
+
+        // What an earlier step writes is the text to edit; the state before stays that of the disk.
+        let mut earlier = lowered.clone();
+        let Change::WriteFile(write) = &mut earlier.changes[0] else { panic!("{earlier:?}") };
+        let FileState::Present(image) = &mut write.after else { panic!("{write:?}") };
+        image.bytes = b"# edited\ncmake_args = []\n".to_vec();
+        let second = merge(&link, &earlier).unwrap();
+        assert!(bytes(&second).starts_with("# edited\n"));
+    }
+
+    #[test]
+    fn a_half_edit_is_refused_with_line_and_reason() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("setup.py");
+        for (text, want) in [
+            (
+                "cmake_args = ['-GNinja',\n    f'-DCMAKE_EXE_LINKER_FLAGS={x}']\n",
+                "setup.py:2: the argument is an f-string",
+            ),
+            ("print('no list')\n", "has no list of arguments"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = merge(&path, &Lowered::default()).unwrap_err();
+            assert!(error.0.en.contains(want), "{error}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(merge(&path, &Lowered::default()).unwrap_err().0.en.contains("cannot be read"));
+    }
 }

@@ -1,18 +1,20 @@
 //! Verbs: parameters in, changes out. One file a verb; none writes.
 
 mod append_linker_flags_env;
-mod environment;
 mod merge_linker_flags;
+mod prepend_path;
 mod remove_files;
 mod set_aside_tree;
+mod set_env;
 mod unset_cache_entries;
+mod unset_env;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use crate::change::{Change, EnvOverlay, FileState};
-use crate::evidence::{Host, questions::ArgSpec};
-use crate::os::AbsPath;
+use crate::change::AbsPath;
+use crate::change::{Change, EnvEdit, EnvOverlay, FileImage, FileState};
+use crate::evidence::{FileKind, Host, questions::ArgSpec};
 use crate::recipe::{Applicability, Text, Value};
 
 /// A verb that recipes can name.
@@ -49,6 +51,9 @@ pub struct Lowered {
     pub notes: Vec<Text>,
     /// What is left for the user to do.
     pub advice: Vec<Text>,
+    /// Links of the user's own inside the project, with the folder that each leads to. The plan allows such a
+    /// folder when it finds the same itself.
+    pub links: Vec<(AbsPath, AbsPath)>,
     /// Reasons that make the plan stricter than the recipe says.
     pub limits: Vec<(Applicability, Text)>,
 }
@@ -81,9 +86,24 @@ impl Order<'_> {
         AbsPath::new(self.require(name)?).map_err(|error| LowerError(Text::new(error.to_string(), error.to_string())))
     }
 
-    /// Reads a regular file as it is now, before any step of this plan.
+    /// Reads a regular file as it is now, before any step of this plan; a link is refused, since a write would
+    /// replace it.
     pub fn file(&self, path: &AbsPath) -> Result<FileState, LowerError> {
-        unset_cache_entries::read_plain(self, path, FILE_LIMIT)
+        let failed = |error: std::io::Error| {
+            LowerError(Text::new(format!("`{path}` cannot be read: {error}"), format!("无法读取 `{path}`：{error}")))
+        };
+        let meta = match self.host.inspect(path.as_path()) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FileState::Absent),
+            other => other.map_err(failed)?,
+        };
+        if meta.kind != FileKind::File {
+            return Err(LowerError(Text::new(
+                format!("`{path}` is no regular file"),
+                format!("`{path}` 不是普通文件"),
+            )));
+        }
+        let bytes = self.host.read(path.as_path(), FILE_LIMIT).map_err(failed)?;
+        Ok(FileState::Present(FileImage { bytes, mode: meta.mode }))
     }
 
     /// Returns what earlier steps of this plan make of a file, where they touch it.
@@ -96,16 +116,30 @@ impl Order<'_> {
     }
 }
 
+/// Makes an overlay of one edit; the name must be one that every shell takes.
+fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
+    let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    if !starts || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Err(LowerError(Text::new(
+            format!("`{name}` is no name of a variable"),
+            format!("`{name}` 不是合法的环境变量名"),
+        )));
+    }
+    let mut lowered = Lowered::default();
+    lowered.overlay.edit(name, edit);
+    Ok(lowered)
+}
+
 /// All verbs.
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
-    &environment::PREPEND_PATH,
-    &environment::SET_ENV,
-    &environment::UNSET_ENV,
     &merge_linker_flags::VERB,
+    &prepend_path::PREPEND_PATH,
     &remove_files::REMOVE_FILES,
     &set_aside_tree::SET_ASIDE_TREE,
+    &set_env::SET_ENV,
     &unset_cache_entries::UNSET_CACHE_ENTRIES,
+    &unset_env::UNSET_ENV,
 ];
 
 /// Finds a verb by name.

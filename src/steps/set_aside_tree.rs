@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 
 use super::{LowerError, Lowered, Order, Verb};
-use crate::change::{Change, RemoveTree, TreeImage, TreeKind};
-use crate::evidence::build_command::{self, BuildCommand, Configure};
+use crate::change::AbsPath;
+use crate::change::{Change, RemoveTree, TreeFolder, TreeImage, TreeKind};
+use crate::evidence::build_command::{self, Configure};
 use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::{FileKind, Host};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
-use crate::os::AbsPath;
 use crate::recipe::Text;
 
 /// `set_aside_tree = { path = "${tree.path}", drop = "${llvm.entries}" }`
@@ -54,7 +54,13 @@ fn set_aside_tree(order: &Order<'_>) -> Result<Lowered, LowerError> {
     can_be_made_again(order, &tree)?;
     carry_settings(order, &tree, &mut lowered);
     let before = measure(order.host, &tree.path)?;
-    lowered.changes.push(Change::RemoveTree(RemoveTree { path: tree.path, before, kind: TreeKind::Derived }));
+    let mut folder = TreeFolder::Goes;
+    if named != tree.path {
+        lowered.links.push((named, tree.path.clone()));
+        folder = TreeFolder::Stays;
+    }
+    let removed = RemoveTree { path: tree.path, before, kind: TreeKind::Derived, folder };
+    lowered.changes.push(Change::RemoveTree(removed));
     Ok(lowered)
 }
 
@@ -83,17 +89,7 @@ fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree, LowerErro
 pub(super) fn can_be_made_again(order: &Order<'_>, tree: &BuildTree) -> Result<(), LowerError> {
     let host = order.host;
     let builds = order.command.map(|command| build_command::recognise(command, host)).unwrap_or_default();
-    let is_it = |other: &AbsPath| build_tree::same_folder(host, other.as_path(), tree.path.as_path());
-    let needs_it = builds.iter().any(|build| match build {
-        BuildCommand::Build { tree } => is_it(tree),
-        BuildCommand::Configure(configure) => configure.source.is_none() && configure.tree.as_ref().is_some_and(is_it),
-        BuildCommand::Python(_) => false,
-    });
-    let makes_it = builds.iter().any(|build| match build {
-        BuildCommand::Configure(configure) => configure.source.is_some(),
-        BuildCommand::Build { .. } | BuildCommand::Python(_) => false,
-    });
-    if !needs_it || makes_it {
+    if build_tree::can_be_made_again(host, &builds, tree) {
         return Ok(());
     }
     let source = tree.source.display();
@@ -114,14 +110,15 @@ fn carry_settings(order: &Order<'_>, tree: &BuildTree, lowered: &mut Lowered) {
     let is_stale = |entry: &Entry| {
         let under = |path: &&str| drop_under.iter().any(|folder| Path::new(path).starts_with(folder));
         let gone = |path: &&str| order.host.follow(Path::new(path)).is_err();
-        // An install prefix need not exist yet.
-        let must_exist = entry.name != "CMAKE_INSTALL_PREFIX";
-        drop.contains(&entry.name) || entry.paths().iter().any(|path| under(path) || (must_exist && gone(path)))
+        // `-D` would take a part of such a name for the type.
+        let cannot_be_given = entry.name.contains(':');
+        let leads_nowhere = |path: &&str| under(path) || (!entry.is_output() && gone(path));
+        drop.contains(&entry.name) || cannot_be_given || entry.paths().iter().any(leads_nowhere)
     };
     let configure = order.command.and_then(|command| build_command::direct_configure(command, order.host));
-    let given: Vec<&Entry> = cache
-        .user_given()
-        .into_iter()
+    let settings = build_tree::user_settings(order.host, tree, &cache);
+    let given: Vec<&Entry> = settings
+        .iter()
         .filter(|entry| !configure.as_ref().is_some_and(|configure| configure.defines.contains(&entry.name)))
         .collect();
     let (stale, kept): (Vec<&Entry>, Vec<&Entry>) = given.into_iter().partition(|entry| is_stale(entry));

@@ -1,12 +1,11 @@
 //! Takes entries out of a build tree's CMakeCache.txt, as `cmake -U` does; the objects stay.
 
 use super::{LowerError, Lowered, Order, Verb, set_aside_tree};
+use crate::change::AbsPath;
 use crate::change::{Change, FileImage, FileState, WriteFile};
-use crate::evidence::FileKind;
 use crate::evidence::build_tree::{self, NamedBy, NotATree};
 use crate::evidence::questions::ArgSpec;
 use crate::formats::cmake_cache::CMakeCache;
-use crate::os::AbsPath;
 use crate::recipe::{Applicability, Text};
 
 /// `unset_cache_entries = { path = "${tree.path}", entries = "${llvm.entries}" }`
@@ -73,24 +72,11 @@ fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
     }
     let bytes = CMakeCache::parse(&bytes).without(&entries);
     if bytes != now.bytes {
+        if named != tree.path {
+            lowered.links.push((named, tree.path.clone()));
+        }
         let after = FileState::Present(FileImage { bytes, mode: before.mode });
         lowered.changes.push(Change::WriteFile(WriteFile { path: file, before: FileState::Present(before), after }));
     }
     Ok(lowered)
-}
-
-/// Reads a regular file as a plan sees it; a link is refused, since a write would replace it.
-pub(super) fn read_plain(order: &Order<'_>, path: &AbsPath, limit: u64) -> Result<FileState, LowerError> {
-    let failed = |error: std::io::Error| {
-        LowerError(Text::new(format!("`{path}` cannot be read: {error}"), format!("无法读取 `{path}`：{error}")))
-    };
-    let meta = match order.host.inspect(path.as_path()) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FileState::Absent),
-        other => other.map_err(failed)?,
-    };
-    if meta.kind != FileKind::File {
-        return Err(LowerError(Text::new(format!("`{path}` is no regular file"), format!("`{path}` 不是普通文件"))));
-    }
-    let bytes = order.host.read(path.as_path(), limit).map_err(failed)?;
-    Ok(FileState::Present(FileImage { bytes, mode: meta.mode }))
 }

@@ -146,9 +146,15 @@ pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(
     let overlap = |root: &AbsPath| roots.iter().any(|other| root.is_within(other) || other.is_within(root));
     for group in state.groups()? {
         for journal in group.journals() {
-            if let Some(past) = Past::read(&group, &journal)?
-                && past.is_unfinished()
-                && past.begin.locks.iter().any(|lock| overlap(&lock.path))
+            let past = match Past::read(&group, &journal) {
+                Err(TransactionError::Damaged { .. } | TransactionError::NewerFormat { .. })
+                    if !group.may_concern(roots) =>
+                {
+                    continue;
+                }
+                past => past?,
+            };
+            if past.is_some_and(|past| past.is_unfinished() && past.begin.locks.iter().any(|lock| overlap(&lock.path)))
             {
                 return Err(TransactionError::Unfinished(group.id));
             }
@@ -312,7 +318,7 @@ impl Transaction {
         let name = self.item(change, 0);
         let mut by_entries = false;
         let mut last = None;
-        for attempt in set_aside::attempts(&group, anchor, &tree.path, tree.kind, status, &name)? {
+        for attempt in set_aside::attempts(&group, anchor, tree, status, &name)? {
             if by_entries && attempt.parts == set_aside::Parts::Whole {
                 continue;
             }
@@ -328,7 +334,7 @@ impl Transaction {
                 return Err(error.into());
             }
             attempt.put_back(Stage::Begun, &mut || Ok(()), &mut |_| Ok(()))?;
-            attempt.discard()?;
+            attempt.clean()?;
             by_entries |= next == Next::ByEntries;
             last = Some(error);
         }

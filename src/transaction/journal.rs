@@ -4,7 +4,7 @@
 //! a newer format is refused as a whole, an older one stays readable for ever (`fixtures/journals/`).
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
@@ -187,6 +187,10 @@ pub struct SeenAt {
 pub struct Lines<T> {
     file: File,
     path: AbsPath,
+    /// The length of all complete lines.
+    good: u64,
+    /// Set while something may stand behind them: a line that failed half-way, for want of space.
+    torn: bool,
     kind: PhantomData<T>,
 }
 
@@ -194,7 +198,7 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
     /// Creates the file with its first line. Until that is complete the file counts as not there.
     pub fn create(folder: &Folder, name: &str, first: &T) -> Result<Self, TransactionError> {
         let file = folder.create_file(name.as_ref(), 0o600)?;
-        let mut lines = Self { file, path: folder.join(name.as_ref()), kind: PhantomData };
+        let mut lines = Self { file, path: folder.join(name.as_ref()), good: 0, torn: false, kind: PhantomData };
         lines.append(first)?;
         folder.sync()?;
         Ok(lines)
@@ -205,11 +209,8 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
         let (records, good) = read(path)?;
         let failed = |source| FileError { action: "append to", path: path.clone(), source };
         let file = File::options().append(true).open(path).map_err(failed)?;
-        let len = file.metadata().map_err(failed)?.len();
-        if len != good {
-            step().and_then(|()| file.set_len(good)).map_err(failed)?;
-        }
-        Ok((Self { file, path: path.clone(), kind: PhantomData }, records))
+        let torn = file.metadata().map_err(failed)?.len() != good;
+        Ok((Self { file, path: path.clone(), good, torn, kind: PhantomData }, records))
     }
 
     /// Adds a line and waits until it is on the disk.
@@ -218,18 +219,23 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
         line.push(b'\n');
         let (first, rest) = line.split_at(line.len() / 2);
         let mut write = || -> io::Result<()> {
+            if self.torn {
+                step()?;
+                self.file.set_len(self.good)?;
+                self.file.seek(SeekFrom::Start(self.good))?;
+            }
+            self.torn = true;
             step()?;
             self.file.write_all(first)?;
             step()?;
             self.file.write_all(rest)?;
             step()?;
-            self.file.sync_data()
+            self.file.sync_data()?;
+            self.good += line.len() as u64;
+            self.torn = false;
+            Ok(())
         };
         Ok(write().map_err(|source| FileError { action: "append to", path: self.path.clone(), source })?)
-    }
-
-    pub fn path(&self) -> &AbsPath {
-        &self.path
     }
 }
 

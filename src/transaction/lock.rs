@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
-use std::io::{Read, Seek, Write};
-use std::os::fd::OwnedFd;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::process::Stdio;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,10 +16,12 @@ use crate::change::AbsPath;
 use crate::os::files::{FileError, Folder};
 use crate::os::machine::ProcessId;
 
-/// Held locks; dropping them lets go.
+/// Held locks. Dropping them lets go, also of what a child inherited: a daemon that a finished repair left
+/// behind locks nobody out. When we die instead, the child's hold stays.
 #[derive(Debug)]
 pub(crate) struct Locks {
-    files: Vec<File>,
+    exclusive: Vec<File>,
+    shared: Vec<File>,
 }
 
 /// Who holds a lock, as written into its file.
@@ -49,18 +51,37 @@ impl Locks {
                 above = path.parent();
             }
         }
-        let mut files = Vec::new();
+        let (mut exclusive, mut shared) = (Vec::new(), Vec::new());
         for (root, strength) in wanted {
-            files.push(take_one(&folder, &root, strength, command)?);
+            let file = take_one(&folder, &root, strength, command)?;
+            match strength {
+                Strength::Exclusive => exclusive.push(file),
+                Strength::Shared => shared.push(file),
+            }
         }
-        Ok(Self { files })
+        Ok(Self { exclusive, shared })
     }
 
-    /// Duplicates the locks for a child to inherit: they stay held as long as it lives, even when we die.
+    /// Returns the standard input of a child: the file of the first exclusive lock, at its end.
     ///
-    /// The copies carry no close-on-exec flag; drop them right after the child was started.
-    pub fn inheritable(&self) -> std::io::Result<Vec<OwnedFd>> {
-        self.files.iter().map(|file| rustix::io::dup(file).map_err(Into::into)).collect()
+    /// It reads like `/dev/null`, and the lock stays held as long as the child lives, even when we die.
+    pub fn for_child(&self) -> std::io::Result<Stdio> {
+        let Some(mut file) = self.exclusive.first() else { return Ok(Stdio::null()) };
+        file.seek(SeekFrom::End(0))?;
+        Ok(file.try_clone()?.into())
+    }
+}
+
+impl Drop for Locks {
+    fn drop(&mut self) {
+        for file in &self.exclusive {
+            // Names nobody any more.
+            let _ = file.set_len(0);
+        }
+        for file in self.exclusive.iter().chain(&self.shared) {
+            // Closing the file lets go too, unless somebody inherited it.
+            let _ = file.unlock();
+        }
     }
 }
 
@@ -156,14 +177,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(AbsPath::new(dir.path().join("state")).unwrap());
         let roots = [AbsPath::new("/p").unwrap()];
-        let held = Locks::take(&state, &roots, "fix").unwrap();
-        let inherited = held.inheritable().unwrap();
-        let mut child = std::process::Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        drop(inherited);
-        drop(held);
+        let mut held = Locks::take(&state, &roots, "fix").unwrap();
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", "cat; exec sleep 1000"])
+            .stdin(held.for_child().unwrap())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // As if this process had died: closed, not let go.
+        held.exclusive.drain(..).for_each(drop);
+        held.shared.drain(..).for_each(drop);
         assert!(matches!(Locks::take(&state, &roots, "fix"), Err(TransactionError::Locked { .. })));
-        drop(child.stdin.take());
-        child.wait().unwrap();
+        child.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "it reads nothing");
         Locks::take(&state, &roots, "fix").unwrap();
     }
 }

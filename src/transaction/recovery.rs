@@ -74,14 +74,16 @@ pub enum Unrecoverable {
     AtWork(String),
 }
 
-/// Lists what was cut off, without writing anything. A repair that is still at work is not among it.
+/// Lists what was cut off, without writing anything. A repair that is still at work is not among it, nor is what
+/// cannot be read: the history shows that.
 pub fn pending(state: &StateDir) -> Result<Vec<Unfinished>, TransactionError> {
     let mut all = Vec::new();
     for group in state.groups()? {
-        if rolling_back(&group)?.is_some() {
+        let (Ok(rollback), Ok(pasts)) = (rolling_back(&group), unfinished(&group)) else { continue };
+        if rollback.is_some() {
             all.extend(describe(&group, None, Interrupted::Rollback));
         }
-        for past in unfinished(&group)? {
+        for past in pasts {
             if !(past.begin.machine == Machine::here() && past.begin.process.is_alive()) {
                 all.extend(describe(&group, Some(&past), Interrupted::Repair));
             }
@@ -93,11 +95,21 @@ pub fn pending(state: &StateDir) -> Result<Vec<Unfinished>, TransactionError> {
 /// Finishes what was cut off. To be called by a command that is about to write.
 pub fn recover(state: &StateDir, scope: &Scope, watch: &mut dyn Watch) -> Result<Vec<Recovered>, TransactionError> {
     let mut met = Vec::new();
-    let groups = state.groups()?;
+    let mut groups = Vec::new();
+    for group in state.groups()? {
+        match concerns(scope, &group) {
+            Ok(true) => groups.push(group),
+            Ok(false) => {}
+            // A stranger's unreadable journal is no reason to do nothing here.
+            Err(error) => match scope {
+                Scope::Root(root) if group.may_concern(std::slice::from_ref(root)) => return Err(error),
+                Scope::All | Scope::Root(_) => {}
+            },
+        }
+    }
     for group in &groups {
         if let Some(saved) = rolling_back(group)?
             && let Some(unfinished) = describe(group, None, Interrupted::Rollback)
-            && concerns(scope, group)?
         {
             let outcome = finish(state, group, saved.as_deref(), watch)?;
             met.push(Recovered { unfinished, outcome });
@@ -106,18 +118,17 @@ pub fn recover(state: &StateDir, scope: &Scope, watch: &mut dyn Watch) -> Result
     // The newest first: it may stand on what an older one left.
     for group in groups.iter().rev() {
         for past in unfinished(group)?.into_iter().rev() {
-            if !concerns(scope, group)? {
-                continue;
-            }
             let Some(described) = describe(group, Some(&past), Interrupted::Repair) else { continue };
             let outcome = match &past.begin.saves_for {
                 Some(other) => settle_save(state, group, &past, other)?,
                 None => recover_one(state, group, &past, Trust::SameBoot, watch)?,
             };
-            met.push(Recovered { unfinished: described, outcome });
+            // A save that was dropped or kept is nothing to speak of.
+            if past.begin.saves_for.is_none() || !matches!(outcome, RecoveredOutcome::Undone { .. }) {
+                met.push(Recovered { unfinished: described, outcome });
+            }
         }
     }
-    met.retain(|recovered| !matches!(&recovered.outcome, RecoveredOutcome::Undone { .. } if recovered.unfinished.recipe == SAVES));
     Ok(met)
 }
 
@@ -320,7 +331,7 @@ fn unfinished(group: &GroupDir) -> Result<Vec<Past>, TransactionError> {
 
 fn concerns(scope: &Scope, group: &GroupDir) -> Result<bool, TransactionError> {
     match scope {
-        Scope::All => Ok(true),
+        Scope::All => roots_of(group).map(|_| true),
         Scope::Root(root) => Ok(roots_of(group)?.iter().any(|path| path.is_within(root) || root.is_within(path))),
     }
 }

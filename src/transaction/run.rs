@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -41,7 +41,7 @@ pub(crate) fn run(
     command
         .args(arguments)
         .current_dir(&order.cwd)
-        .stdin(Stdio::null())
+        .stdin(locks.for_child().map_err(cannot)?)
         .stdout(output.try_clone().map_err(cannot)?)
         .stderr(output.try_clone().map_err(cannot)?)
         .process_group(0);
@@ -52,9 +52,9 @@ pub(crate) fn run(
         };
     }
     step().map_err(cannot)?;
-    let inherited = locks.inheritable().map_err(cannot)?;
     let mut child = command.spawn().map_err(cannot)?;
-    drop(inherited);
+    // It holds our ends of the files.
+    drop(command);
     let recorded = match ProcessId::of(child.id()) {
         Some(process) => started(process),
         // It is over already.

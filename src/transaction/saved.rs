@@ -118,7 +118,7 @@ pub(crate) fn save_file(group: &GroupDir, place: &Place, name: &str) -> Result<S
     let kept = group.inner("kept")?;
     if let Err(error) = place.folder.link(&place.name, &kept, name.as_ref()) {
         // Another file system, no links, or not ours: the copy serves as well.
-        if error.errno().is_none() {
+        if !error.is_unlinkable() {
             return Err(error.into());
         }
     }
@@ -140,7 +140,7 @@ pub(crate) fn save(
             None => Saved::Absent,
             Some(Kind::File) => Saved::File(save_file(group, &place, &name)?),
             Some(Kind::Link) => Saved::Link { target: Name(place.folder.link_target(&place.name)?) },
-            Some(Kind::Folder) => Saved::Tree(snapshot::take(group, anchor, &place, &name, apart, progress)?),
+            Some(Kind::Folder) => Saved::Tree(snapshot::take(group, &place, &name, apart, progress)?),
             Some(Kind::Pipe | Kind::Socket | Kind::Device) => {
                 return Err(TransactionError::Refused(format!("`{path}` is no file, folder or link")));
             }
@@ -209,8 +209,8 @@ pub(crate) fn restore_file(
                 dress(folder, &place.name, saved)?;
                 return Ok(folder.sync()?);
             }
-            Err(error) if error.errno().is_none() => return Err(error.into()),
-            Err(_) => {}
+            Err(error) if error.is_unlinkable() => {}
+            Err(error) => return Err(error.into()),
         }
     }
     let blobs = group.inner("blobs")?;
@@ -235,7 +235,8 @@ pub(crate) fn temporary_name(group: &GroupDir, name: &str) -> String {
 pub(crate) fn dress(folder: &Folder, name: &OsStr, saved: &SavedFile) -> Result<(), FileError> {
     let status = &saved.status;
     let there = folder.status(name)?.ok_or_else(|| folder.error("inspect", name, io::ErrorKind::NotFound.into()))?;
-    if (there.user, there.group) != (status.user, status.group) {
+    let is_foreign = (there.user, there.group) != (status.user, status.group);
+    if is_foreign {
         folder.set_owner(name, status.user, status.group)?;
     }
     let present = folder.attributes(name);
@@ -244,7 +245,8 @@ pub(crate) fn dress(folder: &Folder, name: &OsStr, saved: &SavedFile) -> Result<
             folder.set_attribute(name, &key.0, value.as_bytes())?;
         }
     }
-    if there.mode != status.mode || there.user != status.user {
+    // A change of owner takes the set-user-id bit away.
+    if is_foreign || there.mode != status.mode {
         folder.set_mode(name, status.mode)?;
     }
     folder.set_times(name, status.accessed, status.modified)

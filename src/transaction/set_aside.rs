@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::TransactionError;
 use super::beside::{self, BESIDE};
 use super::state::GroupDir;
-use crate::change::{AbsPath, TreeKind};
+use crate::change::{AbsPath, RemoveTree, TreeFolder, TreeKind};
 use crate::os::files::{FileError, FileTime, Folder, Kind, Status};
-use crate::os::trees::{self, Found, Place};
+use crate::os::trees::{self, Copier, Found, Place};
 use crate::os::{Name, machine};
 
 /// One attempt to set a folder aside.
@@ -74,45 +74,59 @@ pub(crate) enum Stage {
     Cleared,
 }
 
+/// Where trash may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    State,
+    /// In `.fix` beside the folder.
+    Beside,
+    /// In `.fix` in the folder itself, which is emptied.
+    Within,
+}
+
 /// Lists the attempts to make, best first. Later ones are for when earlier ones fail.
 pub(crate) fn attempts(
     group: &GroupDir,
     anchor: &AbsPath,
-    path: &AbsPath,
-    kind: TreeKind,
+    tree: &RemoveTree,
     status: Status,
     name: &str,
 ) -> Result<Vec<SetAside>, TransactionError> {
+    let (path, kind) = (&tree.path, tree.kind);
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.as_path().to_owned());
     let pinned: Vec<PathBuf> = machine::pinned_below(&real)
         .into_iter()
         .filter_map(|pin| pin.strip_prefix(&real).map(Path::to_owned).ok())
         .collect();
     let entries = listed(anchor, path, &pinned)?;
-    let in_state = (group.path.resolve("trash").resolve(name), group.state.clone());
-    let in_folder = |folder: AbsPath| (folder.resolve(BESIDE).resolve(format!("{}-{name}", group.id)), anchor.clone());
-    let beside = path.parent().map(in_folder);
-    let within = (path.resolve(BESIDE).resolve(format!("{}-{name}", group.id)), anchor.clone());
-    let attempt = |(trash, trash_anchor): (AbsPath, AbsPath), by: By, parts: &Parts| SetAside {
-        anchor: anchor.clone(),
-        path: path.clone(),
-        kind,
-        status,
-        trash,
-        trash_anchor,
-        by,
-        parts: parts.clone(),
-    };
-    let mut list = Vec::new();
-    if pinned.is_empty() {
-        list.push(attempt(in_state.clone(), By::Rename, &Parts::Whole));
-        list.extend(beside.clone().map(|beside| attempt(beside, By::Rename, &Parts::Whole)));
-        list.push(attempt(in_state.clone(), By::Copy, &Parts::Whole));
+    let mut ways = Vec::new();
+    if pinned.is_empty() && tree.folder == TreeFolder::Goes {
+        let ways_of_the_whole = [(Where::State, By::Rename), (Where::Beside, By::Rename), (Where::State, By::Copy)];
+        ways.extend(ways_of_the_whole.map(|(place, by)| (place, by, Parts::Whole)));
     }
-    list.push(attempt(in_state.clone(), By::Rename, &entries));
-    list.extend(beside.map(|beside| attempt(beside, By::Rename, &entries)));
-    list.push(attempt(within, By::Rename, &entries));
-    list.push(attempt(in_state, By::Copy, &entries));
+    for (place, by) in
+        [(Where::State, By::Rename), (Where::Beside, By::Rename), (Where::Within, By::Rename), (Where::State, By::Copy)]
+    {
+        // What stands beside a folder that a link leads to is not this project's.
+        if place == Where::Beside && tree.folder == TreeFolder::Stays {
+            continue;
+        }
+        ways.push((place, by, entries.clone()));
+    }
+    let mut list = Vec::new();
+    for (n, (place, by, parts)) in ways.into_iter().enumerate() {
+        // Each has a trash of its own: an undo must not take the content of one for that of another.
+        let (trash, trash_anchor) = match place {
+            Where::State => (group.path.resolve("trash").resolve(format!("{name}-{n}")), group.state.clone()),
+            Where::Beside | Where::Within => {
+                let folder = if place == Where::Within { Some(path.clone()) } else { path.parent() };
+                let Some(folder) = folder else { continue };
+                (folder.resolve(BESIDE).resolve(format!("{}-{name}-{n}", group.id)), anchor.clone())
+            }
+        };
+        let (anchor, path) = (anchor.clone(), path.clone());
+        list.push(SetAside { anchor, path, kind, status, trash, trash_anchor, by, parts });
+    }
     Ok(list)
 }
 
@@ -170,6 +184,12 @@ impl SetAside {
         copied: &mut dyn FnMut() -> Result<(), TransactionError>,
         progress: trees::Progress,
     ) -> Result<(), TransactionError> {
+        if self.by == By::Copy {
+            // Before gigabytes are copied in vain.
+            for (_, below) in self.items() {
+                self.live(&below)?.folder.check_writable()?;
+            }
+        }
         let trash = self.make_trash(group)?;
         let inner = self.items_folder(&trash)?;
         let items = inner.as_ref().unwrap_or(&trash);
@@ -179,22 +199,24 @@ impl SetAside {
                     let place = self.live(&below)?;
                     progress(0).map_err(|source| place.folder.error("move", &place.name, source))?;
                     place.folder.rename(&place.name, items, &name)?;
-                    place.folder.sync()?;
                 }
+                // Once at the end: whichever of the moves survive a power cut, the undo finds its way.
                 items.sync()?;
+                self.sync_parents()?;
             }
             By::Copy => {
+                let mut copier = Copier::new(self.trash_anchor.clone());
                 for (name, below) in self.items() {
                     let place = self.live(&below)?;
-                    trees::copy(&place.folder, &place.name, items, &name, progress)?;
+                    copier.copy(&place.folder, &place.name, items, &name, progress)?;
                 }
                 items.sync_file_system()?;
                 copied()?;
                 for (_, below) in self.items() {
                     let place = self.live(&below)?;
                     trees::remove(&place.folder, &place.name)?;
-                    place.folder.sync()?;
                 }
+                self.sync_parents()?;
             }
         }
         Ok(())
@@ -224,6 +246,7 @@ impl SetAside {
             self.clear(&trash, items)?;
             cleared()?;
         }
+        let mut copier = Copier::new(self.anchor.clone());
         for (name, below) in self.items() {
             if items.status(&name)?.is_none() {
                 continue;
@@ -235,18 +258,18 @@ impl SetAside {
                         self.move_away(&trash, &place)?;
                     }
                     items.rename(&name, &place.folder, &place.name)?;
-                    items.sync()?;
                 }
-                By::Copy => trees::copy(items, &name, &place.folder, &place.name, progress)?,
+                By::Copy => copier.copy(items, &name, &place.folder, &place.name, progress)?,
             }
-            place.folder.sync()?;
         }
+        items.sync()?;
+        self.sync_parents()?;
         if self.by == By::Copy
             && let Found::Here(place) = Place::find(&self.anchor, &self.path)?
         {
             place.folder.sync_file_system()?;
         }
-        self.restore_times()
+        Ok(())
     }
 
     /// Lists what appeared at the path meanwhile and was moved out of the way.
@@ -257,14 +280,13 @@ impl SetAside {
 
     /// Removes the trash after the undo, unless it holds what appeared meanwhile.
     pub fn clean(&self) -> Result<(), TransactionError> {
-        let Some(trash) = self.open_trash()? else { return self.clean_beside() };
-        if trash.names()?.iter().any(|name| is_newcomer(name)) {
-            trees::remove(&trash, WHOLE.as_ref())?;
-            trees::remove(&trash, ENTRIES.as_ref())?;
-            return Ok(());
+        match self.open_trash()? {
+            Some(trash) if trash.names()?.iter().any(|name| is_newcomer(name)) => {
+                trees::remove(&trash, WHOLE.as_ref())?;
+                trees::remove(&trash, ENTRIES.as_ref())?;
+            }
+            Some(_) | None => self.discard()?,
         }
-        drop(trash);
-        self.discard()?;
         self.restore_times()
     }
 
@@ -319,6 +341,30 @@ impl SetAside {
             Found::Here(place) => Ok(place),
             Found::NoParent { folder, name, .. } => Err(folder.error("find", &name, Errno::NOENT.into()).into()),
         }
+    }
+
+    /// Makes durable what was moved out of and into the folders that stay.
+    fn sync_parents(&self) -> Result<(), TransactionError> {
+        match &self.parts {
+            Parts::Whole => {
+                if let Found::Here(place) = Place::find(&self.anchor, &self.path)? {
+                    place.folder.sync()?;
+                }
+            }
+            Parts::Entries { folders, .. } => {
+                for folder in folders {
+                    let Found::Here(place) = Place::find(&self.anchor, &self.path.resolve(&folder.path))? else {
+                        continue;
+                    };
+                    match place.folder.open_child(&place.name) {
+                        Ok(inner) => inner.sync()?,
+                        Err(error) if error.errno() == Some(Errno::NOENT) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn make_trash(&self, group: &GroupDir) -> Result<Folder, TransactionError> {

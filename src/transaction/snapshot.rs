@@ -18,7 +18,7 @@ use super::state::GroupDir;
 use crate::change::AbsPath;
 use crate::os::Name;
 use crate::os::files::{FileError, Folder, Kind, Status};
-use crate::os::trees::{self, Descend, Place, walk};
+use crate::os::trees::{self, Copier, Descend, Found, Place, walk};
 
 /// A saved folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,6 @@ pub(crate) fn place_beside(group: &GroupDir, path: &AbsPath, name: &str) -> Opti
 /// Saves the folder at `place`.
 pub(crate) fn take(
     group: &GroupDir,
-    anchor: &AbsPath,
     place: &Place,
     name: &str,
     apart: &[&AbsPath],
@@ -75,8 +74,12 @@ pub(crate) fn take(
     }
     trees::remove(&in_state, name.as_ref())?;
     let beside_name = format!("{}-{name}", group.id);
-    let beside_allowed = place.path() != *anchor;
-    if beside_allowed && let Ok(folder) = beside::open_or_make(&place.folder) {
+    let beside = match beside::open_or_make(&place.folder) {
+        Ok(folder) => Some(folder),
+        Err(error) if error.is_pinned() => None,
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(folder) = beside {
         match try_in(group, &folder, place, &beside_name, apart, OnOtherFileSystem::GiveUp, progress) {
             Err(TransactionError::File(error)) if error.is_cross_device() => {}
             taken => return taken,
@@ -109,6 +112,7 @@ fn try_in(
     let top = snapshot.create_folder("tree".as_ref(), 0o700)?;
     let live = place.folder.open_child(&place.name)?;
     let mut parents = Parents::new(&top);
+    let mut copier = Copier::new(top.path().clone());
     let mut manifest = Vec::new();
     let (mut files, mut bytes) = (0, 0);
     walk::<FileError>(&live, &mut |from, name, below, status| {
@@ -133,8 +137,8 @@ fn try_in(
                     Ok(()) => How::Linked,
                     Err(error) if error.is_cross_device() && other == OnOtherFileSystem::GiveUp => return Err(error),
                     // Files of others, too many links, a file system without them.
-                    Err(error) if error.errno().is_some() => {
-                        trees::copy(from, name, to, name, &mut |_| Ok(()))?;
+                    Err(error) if error.is_unlinkable() => {
+                        copier.copy(from, name, to, name, &mut |_| Ok(()))?;
                         How::Copied
                     }
                     Err(error) => return Err(error),
@@ -195,13 +199,13 @@ fn entries(group: &GroupDir, tree: &SavedTree, path: &AbsPath) -> Result<BTreeMa
 /// Names the files of a saved folder that were changed in place since: their former content is lost.
 pub(crate) fn changed_in_place(
     group: &GroupDir,
+    save: &Save,
     tree: &SavedTree,
-    path: &AbsPath,
 ) -> Result<Vec<PathBuf>, TransactionError> {
-    let top = Folder::open(&tree.snapshot)?.open_child("tree".as_ref())?;
+    let top = open_snapshot(group, save, tree)?;
     let mut parents = Parents::new(&top);
     let mut changed = Vec::new();
-    for (below, entry) in entries(group, tree, path)? {
+    for (below, entry) in entries(group, tree, &save.path)? {
         if !matches!(entry.how, How::Linked | How::Copied) {
             continue;
         }
@@ -211,6 +215,18 @@ pub(crate) fn changed_in_place(
         }
     }
     Ok(changed)
+}
+
+/// Opens the links of a snapshot; one that lies in the project is reached without following a link there.
+fn open_snapshot(group: &GroupDir, save: &Save, tree: &SavedTree) -> Result<Folder, TransactionError> {
+    let anchor = if tree.snapshot.is_within(&group.state) { &group.state } else { &save.anchor };
+    match Place::find(anchor, &tree.snapshot.resolve("tree"))? {
+        Found::Here(place) => Ok(place.folder.open_child(&place.name)?),
+        Found::NoParent { .. } => Err(TransactionError::Refused(format!(
+            "what was saved of `{}` is no longer in `{}`",
+            save.path, tree.snapshot
+        ))),
+    }
 }
 
 fn is_unchanged(there: &Status, before: &Status) -> bool {
@@ -225,7 +241,7 @@ pub(crate) fn restore(
     tree: &SavedTree,
 ) -> Result<Vec<String>, TransactionError> {
     let entries = entries(group, tree, &save.path)?;
-    let lost: BTreeSet<PathBuf> = changed_in_place(group, tree, &save.path)?.into_iter().collect();
+    let lost: BTreeSet<PathBuf> = changed_in_place(group, save, tree)?.into_iter().collect();
     if place.status()?.is_some_and(|there| there.kind != Kind::Folder) {
         trees::remove(&place.folder, &place.name)?;
     }
@@ -244,7 +260,8 @@ pub(crate) fn restore(
             Ok(Descend::Skip)
         }
     })?;
-    let top = Folder::open(&tree.snapshot)?.open_child("tree".as_ref())?;
+    let top = open_snapshot(group, save, tree)?;
+    let mut copier = Copier::new(save.anchor.clone());
     let (mut from, mut to) = (Parents::new(&top), Parents::new(&live));
     for (below, entry) in &entries {
         let name = below.file_name().unwrap_or_default();
@@ -253,16 +270,28 @@ pub(crate) fn restore(
             How::Apart => {}
             How::Listed => restore_listed(folder, name, entry)?,
             How::Linked | How::Copied if lost.contains(below) => {}
-            How::Linked | How::Copied => restore_file(from.of(below)?, folder, name, entry)?,
+            How::Linked | How::Copied => restore_file(from.of(below)?, folder, name, entry, &mut copier)?,
         }
     }
-    // Times of folders at the end: every entry that is put back changes that of its folder.
-    for (below, entry) in entries.iter().rev().filter(|(_, entry)| entry.status.kind == Kind::Folder) {
-        dress(to.of(below)?, below.file_name().unwrap_or_default(), &entry.status)?;
-    }
-    dress(&place.folder, &place.name, &tree.status)?;
+    dress_folders(&entries, place, tree)?;
     place.folder.sync_file_system()?;
     Ok(lost.iter().map(|below| save.path.resolve(below).to_string()).collect())
+}
+
+/// Gives the folders of a tree their times again, after files that were saved apart were put back into them.
+pub(crate) fn settle(group: &GroupDir, save: &Save, tree: &SavedTree) -> Result<(), TransactionError> {
+    let Found::Here(place) = Place::find(&save.anchor, &save.path)? else { return Ok(()) };
+    Ok(dress_folders(&entries(group, tree, &save.path)?, &place, tree)?)
+}
+
+/// The innermost folders first: every entry that is put back changes the time of its folder.
+fn dress_folders(entries: &BTreeMap<PathBuf, Entry>, place: &Place, tree: &SavedTree) -> Result<(), FileError> {
+    let live = place.folder.open_child(&place.name)?;
+    let mut parents = Parents::new(&live);
+    for (below, entry) in entries.iter().rev().filter(|(_, entry)| entry.status.kind == Kind::Folder) {
+        dress(parents.of(below)?, below.file_name().unwrap_or_default(), &entry.status)?;
+    }
+    dress(&place.folder, &place.name, &tree.status)
 }
 
 fn restore_listed(folder: &Folder, name: &OsStr, entry: &Entry) -> Result<(), FileError> {
@@ -291,7 +320,7 @@ fn restore_listed(folder: &Folder, name: &OsStr, entry: &Entry) -> Result<(), Fi
     Ok(())
 }
 
-fn restore_file(from: &Folder, to: &Folder, name: &OsStr, entry: &Entry) -> Result<(), FileError> {
+fn restore_file(from: &Folder, to: &Folder, name: &OsStr, entry: &Entry, copier: &mut Copier) -> Result<(), FileError> {
     let source = from.status(name)?;
     let there = to.status(name)?;
     let is_it = |a: &Status| there.as_ref().is_some_and(|b| (a.device, a.inode) == (b.device, b.inode));
@@ -299,11 +328,10 @@ fn restore_file(from: &Folder, to: &Folder, name: &OsStr, entry: &Entry) -> Resu
         let temporary = temporary(name);
         to.remove_file(&temporary)?;
         match from.link(name, to, &temporary) {
-            Ok(()) => {}
-            Err(error) if error.errno().is_some() => trees::copy(from, name, to, &temporary, &mut |_| Ok(()))?,
+            Ok(()) => to.replace(&temporary, to, name)?,
+            Err(error) if error.is_unlinkable() => copier.copy(from, name, to, name, &mut |_| Ok(()))?,
             Err(error) => return Err(error),
         }
-        to.replace(&temporary, to, name)?;
     }
     dress(to, name, &entry.status)
 }
@@ -316,10 +344,11 @@ fn temporary(name: &OsStr) -> OsString {
 
 fn dress(folder: &Folder, name: &OsStr, status: &Status) -> Result<(), FileError> {
     let Some(there) = folder.status(name)? else { return Ok(()) };
-    if (there.user, there.group) != (status.user, status.group) {
+    let is_foreign = (there.user, there.group) != (status.user, status.group);
+    if is_foreign {
         folder.set_owner(name, status.user, status.group)?;
     }
-    if status.kind != Kind::Link && there.mode != status.mode {
+    if status.kind != Kind::Link && (is_foreign || there.mode != status.mode) {
         folder.set_mode(name, status.mode)?;
     }
     if there.modified != status.modified {

@@ -140,6 +140,19 @@ impl GroupDir {
         Ok(read(&path)?.0)
     }
 
+    /// Says whether an unreadable group may be about these folders: by the project in its first line, whatever
+    /// else that holds. One that does not even tell its project is about nothing.
+    pub fn may_concern(&self, roots: &[AbsPath]) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Head {
+            root: AbsPath,
+        }
+        let text = std::fs::read(self.path.resolve("group.jsonl")).unwrap_or_default();
+        let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        serde_json::from_slice::<Head>(first)
+            .is_ok_and(|head| roots.iter().any(|root| root.is_within(&head.root) || head.root.is_within(root)))
+    }
+
     pub fn append(&self, record: &GroupRecord) -> Result<(), TransactionError> {
         let (mut lines, _) = Lines::reopen(&self.path.resolve("group.jsonl"))?;
         lines.append(record)

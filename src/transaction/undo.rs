@@ -7,7 +7,7 @@ use super::past::Past;
 use super::saved::{Met, Save, Saved, keep_stranger, restore};
 use super::seen::Seen;
 use super::set_aside::SetAside;
-use super::{Event, TransactionError, Watch};
+use super::{Event, TransactionError, Watch, snapshot};
 use crate::change::{AbsPath, Reversible};
 use crate::os::files::{FileError, FileTime, Folder, Gone, Kind};
 use crate::os::machine;
@@ -41,9 +41,10 @@ pub(crate) fn undo(
     watch: &mut dyn Watch,
 ) -> Result<Undone, TransactionError> {
     watch.event(Event::Undoing);
-    // Room for what has to be written now, even on a full disk.
-    past.group.folder()?.remove_file(super::RESERVE.as_ref())?;
-    note(past, lines, Record::Undoing { at: machine::now().as_nanos() as u64, why: why.to_owned() })?;
+    // Room for what has to be written now, even on a full disk. Without this record, too, the journal says that
+    // there is something to undo.
+    let _ = past.group.folder().and_then(|folder| folder.remove_file(super::RESERVE.as_ref()));
+    let _ = note(past, lines, Record::Undoing { at: machine::now().as_nanos() as u64, why: why.to_owned() });
     let mut undone = Undone::default();
     for at in (0..past.intents.len()).rev() {
         let (change, act) = past.intents[at].clone();
@@ -95,6 +96,11 @@ fn undo_act(
                 undone.left.extend(restore(&past.group, save)?.into_iter().map(|path| {
                     format!("`{path}` was changed in place while its former content was kept only as a link")
                 }));
+            }
+            for save in saves {
+                if let Saved::Tree(tree) = &save.before {
+                    snapshot::settle(&past.group, save, tree)?;
+                }
             }
             if *reversible == Reversible::No && past.done.contains(&change) {
                 undone.left.push("a command that cannot be taken back has run".to_owned());

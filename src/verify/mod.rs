@@ -4,15 +4,14 @@
 
 use std::ffi::OsString;
 
-use crate::evidence::{Host, Machine, interrogate};
-use crate::recipe::{Case, Recipe, Stage, Text, Values};
+use crate::evidence::{Host, Machine, ProbeAnswer, ask};
+use crate::recipe::{Case, Stage, Text};
 
 /// What a repair is checked with.
 pub struct Proof<'a> {
-    pub recipe: &'a Recipe,
     pub case: &'a Case,
-    /// Parameters from logs and the command line; everything else is asked anew.
-    pub given: &'a Values,
+    /// What the machine said at diagnosis; the same questions are put again, with the same arguments.
+    pub answers: &'a [ProbeAnswer],
     /// The machine, with the repair's environment.
     pub host: &'a dyn Host,
     pub command: Option<&'a [OsString]>,
@@ -41,19 +40,16 @@ impl Proof<'_> {
                 Stage::Rerun => stage == Stage::Rerun,
             })
             .collect();
-        if due.is_empty() {
-            return Vec::new();
-        }
-        let (answers, _) = interrogate(self.recipe, self.given.clone(), Machine::Here(self.host), self.command);
         due.into_iter()
             .filter_map(|check| {
-                let given = answers.iter().find(|answer| answer.probe == check.probe)?;
-                let word = given.answer.word;
+                let asked = self.answers.iter().find(|answer| answer.probe == check.probe)?;
+                let given = ask(&asked.question, &asked.args, Machine::Here(self.host), self.command);
+                let word = given.word;
                 Some(Checked {
                     probe: check.probe.clone(),
                     wanted: check.is.clone(),
                     answer: word.to_owned(),
-                    seen: given.answer.seen.clone(),
+                    seen: given.seen,
                     holds: check.is.iter().any(|wanted| wanted == word),
                 })
             })

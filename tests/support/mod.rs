@@ -1,7 +1,9 @@
 //! What the tests share: a sandbox with its own HOME and state, pictures of trees, and the real tools.
 #![expect(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod llvm_mini;
 pub mod moved;
+pub mod story;
 pub mod tools;
 pub mod user;
 pub mod waiting;
@@ -143,6 +145,15 @@ impl Done {
         self
     }
 
+    /// Like [`Self::says`], with every run of white space as one blank: CMake and pip wrap their messages.
+    #[track_caller]
+    pub fn says_in_any_layout(self, text: &str) -> Self {
+        let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let found = squeeze(&self.stdout).contains(text) || squeeze(&self.stderr).contains(text);
+        assert!(found, "`{text}` is missing\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr);
+        self
+    }
+
     #[track_caller]
     pub fn does_not_say(self, text: &str) -> Self {
         let both = format!("{}{}", self.stdout, self.stderr);
@@ -209,6 +220,25 @@ pub fn differences(before: &Picture, after: &Picture) -> Vec<String> {
     }
     all.extend(after.keys().filter(|path| !before.contains_key(*path)).map(|path| format!("new: {}", path.display())));
     all
+}
+
+/// A project that comes with the tests.
+pub fn fixture_project(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/projects").join(name)
+}
+
+/// Copies a tree of files and folders into a folder.
+pub fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_tree(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), &to).unwrap();
+        }
+    }
 }
 
 /// Copies a fixture's tree, putting `root` in the place of `@ROOT@` in every file and link.

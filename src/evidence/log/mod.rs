@@ -1,4 +1,13 @@
 //! Logs: decoding, taking away what tools and CI systems put around a message, and one pass for all signatures.
+//!
+//! In reading order: [`literals`] finds what must stand in a text that a signature matches, `grams` finds that in a
+//! log, `scanner` drives the pass, `window` runs the signature's expression around a find on lines that `normalise`
+//! cleaned, `telling` picks lines for failures that nothing matches. A log is never trusted: time is linear in its
+//! size, memory bounded whatever it holds.
+//!
+//! A signature is matched against normalised lines joined by line breaks: no escape sequences, no overwritten
+//! progress, no prefixes of launchers and CI systems, no blanks at either end. Letter case does not matter, classes
+//! are ASCII, `^` and `$` match at lines, a space matches blanks and line breaks.
 
 mod decode;
 mod grams;
@@ -20,9 +29,10 @@ pub use scanner::{Scanner, Session};
 pub struct Pattern {
     /// The regular expression as the recipe has it; a space matches a line break and its indentation.
     pub regex: String,
-    /// One of these stands in every text that matches (see `literals`).
+    /// One of these stands in every text that matches: what [`anchors`] returns for it.
     pub anchors: Vec<String>,
-    /// Lines that a match may span.
+    /// Lines that a match may span. With a space in the expression at least 8: a sentence may be wrapped, with empty
+    /// lines around a name. At most 64.
     pub lines: u32,
 }
 

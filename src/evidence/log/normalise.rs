@@ -116,9 +116,10 @@ fn peel(line: &[u8]) -> &[u8] {
     rest
 }
 
-/// Each returns what is left after its prefix.
-const PREFIXES: &[fn(&[u8]) -> Option<&[u8]>] =
-    &[rank, mpi, stamp, clock, github, buildkit, compose, counter, gutter, pytest];
+/// Returns what is left after a prefix.
+type Prefix = fn(&[u8]) -> Option<&[u8]>;
+
+const PREFIXES: &[Prefix] = &[rank, mpi, stamp, clock, github, buildkit, compose, counter, gutter, pytest];
 
 /// `[rank0]:`, `[default3]:`
 fn rank(line: &[u8]) -> Option<&[u8]> {
@@ -215,7 +216,7 @@ fn gutter(line: &[u8]) -> Option<&[u8]> {
 
 /// `E   `
 fn pytest(line: &[u8]) -> Option<&[u8]> {
-    line.strip_prefix(b"E  ")
+    if line == b"E" { Some(&[]) } else { line.strip_prefix(b"E  ") }
 }
 
 /// Returns what follows one or more digits.

@@ -323,7 +323,7 @@ impl Shared {
     fn search(&self, stretch: Stretch<'_>, from: usize, to: usize, kept: &mut BTreeMap<usize, Kept>) {
         let mut places: Vec<(usize, Place)> = Vec::new();
         let mut found = Vec::new();
-        self.literals.find(stretch.text, from, to, &mut found);
+        self.literals.find(stretch.text, from..to, &mut found);
         self.add(&found, |found| Place { start: found.start, end: found.end }, &mut places);
         self.find_hidden(stretch, from, to, &mut places);
         if from < to {
@@ -351,17 +351,19 @@ impl Shared {
     fn find_hidden(&self, stretch: Stretch<'_>, from: usize, to: usize, places: &mut Vec<(usize, Place)>) {
         let text = stretch.text;
         let (mut shown, mut found) = (Vec::new(), Vec::new());
+        // Before this everything was looked at.
         let mut at = from;
         while let Some(index) = memchr3(0x1b, 0x08, b'\\', &text[at.min(to)..to]) {
             let sign = at + index;
             let near = sign.saturating_sub(PIECE - OVERLAP);
             let line_start = memrchr(b'\n', &text[near..sign]).map(|index| near + index + 1);
-            // Of a long line the part around is taken; before `from` only what an anchor may reach over is new.
-            let start = line_start.unwrap_or(near.max(from.saturating_sub(OVERLAP)));
+            // Of a long line the part around is taken, with what an anchor may reach back over.
+            let start = line_start.unwrap_or(near.max(at.saturating_sub(OVERLAP)));
             let ceiling = (start + PIECE).min(text.len());
             let line_end = memchr(b'\n', &text[sign..ceiling]).map(|index| sign + index);
             let end = line_end.unwrap_or(ceiling);
             let is_whole = line_end.is_some() || ceiling == text.len();
+            // A sequence next to the cut is looked at again with what follows it.
             at = if is_whole { end + 1 } else { end - OVERLAP / 2 };
             let line = &text[start..end];
             let is_escaped = text[sign] != b'\\' || could_be_json(line) || memchr2(0x1b, 0x08, line).is_some();
@@ -375,7 +377,7 @@ impl Shared {
                 shown.extend_from_slice(&unwrapped(line));
             }
             found.clear();
-            self.literals.find(&shown, 0, shown.len(), &mut found);
+            self.literals.find(&shown, 0..shown.len(), &mut found);
             self.add(&found, |_| Place { start, end }, places);
         }
     }
@@ -384,14 +386,20 @@ impl Shared {
     fn search_around(&self, stretch: Stretch<'_>, pattern: usize, places: &[Place], kept: &mut BTreeMap<usize, Kept>) {
         let prepared = &self.patterns[pattern];
         let Some(regex) = prepared.regex() else { return };
+        let context = prepared.lines - 1;
         let mut next = 0;
         while next < places.len() {
             let first = next;
-            let start = back(stretch.text, places[first].start, prepared.lines - 1);
-            let mut end = forward(stretch.text, places[first].end, prepared.lines - 1);
-            next += 1;
-            while next < places.len() && back(stretch.text, places[next].start, prepared.lines - 1) <= end {
-                end = end.max(forward(stretch.text, places[next].end, prepared.lines - 1));
+            let start = back(stretch.text, places[first].start, context);
+            let mut end = places[first].end;
+            // Ends rise with places, so of all places inside only the last one tells how far it goes.
+            while next < places.len()
+                && (places[next].start <= end || back(stretch.text, places[next].start, context) <= end)
+            {
+                while next + 1 < places.len() && places[next + 1].start <= end {
+                    next += 1;
+                }
+                end = forward(stretch.text, places[next].end, context).max(end);
                 next += 1;
             }
             let window = Window::new(stretch, start, end);

@@ -237,6 +237,63 @@ fn captures_and_texts() {
     assert_eq!((scan.lines, scan.bytes), (4, log.len() as u64));
 }
 
+/// The same failure as pip, GitHub, docker and a launcher show it.
+#[test]
+fn logs_of_build_systems() {
+    let cmake = [
+        "CMake Error at CMakeLists.txt:2 (project):",
+        "  The CMAKE_CXX_COMPILER:",
+        "",
+        "    clang++",
+        "",
+        "  is not a full path and was not found in the PATH.",
+        "",
+        "  Tell CMake where to find the compiler by setting either the environment",
+        "",
+    ];
+    let each = |shown: fn(&str) -> String| cmake.map(shown).join("\n");
+    let docker = |line: &str| serde_json::json!({"log": format!("{line}\r\n"), "stream": "stderr"}).to_string();
+    let table = [
+        ("plain", each(str::to_owned)),
+        ("pip", each(|line| format!("      {line}"))),
+        ("pip -v, indented", each(|line| format!("  \u{2502}   {line}"))),
+        ("GitHub", each(|line| format!("2026-03-14T09:21:34.1156676Z {line}"))),
+        ("GitLab", each(|line| format!("2026-03-14T09:21:34.115667Z 01E {line}"))),
+        ("Jenkins", each(|line| format!("[2026-03-14T09:21:34.115Z] {line}"))),
+        ("buildkit", each(|line| format!("#11 0.741 {line}"))),
+        ("compose", each(|line| format!("builder-1  | {line}"))),
+        ("torchrun", each(|line| format!("[default3]:{line}"))),
+        ("mpirun", each(|line| format!("[1,3]<stderr>:{line}"))),
+        ("GitHub, then a launcher, then pip", each(|line| format!("2026-03-14T09:21:34Z [rank1]:       {line}"))),
+        ("coloured", each(|line| format!("\u{1b}[0m\u{1b}[31;1m{}\u{1b}[m", line.replace("full", "\u{1b}[1mfull")))),
+        ("docker's file", cmake.map(docker).join("\n")),
+        ("one JSON message", serde_json::json!({"level": "error", "message": cmake.join("\n")}).to_string()),
+        ("pytest", each(|line| format!("E   {line}"))),
+    ];
+    for (name, log) in table {
+        let scan = scan(log.as_bytes());
+        assert_eq!(scan.totals, BTreeMap::from([(1, 1), (5, 1)]), "{name}");
+        assert_eq!(
+            (capture(&scan, "missing_tool"), capture(&scan, "variable")),
+            (vec!["clang++"], vec!["CMAKE_CXX_COMPILER"])
+        );
+        let lines = if name == "one JSON message" { (1, 1) } else { (2, 6) };
+        assert_eq!((scan.hits[0].first_line, scan.hits[0].last_line), lines, "{name}");
+        assert!(scan.telling.iter().any(|line| line.text.starts_with("CMake Error at CMakeLists.txt:2")), "{name}");
+    }
+}
+
+/// Sessions are fed by the threads that copy a command's output.
+#[test]
+fn a_session_may_move_to_another_thread() {
+    let mut session = scanner().session("stderr");
+    let scan = std::thread::spawn(move || {
+        session.feed(b"/bin/sh: 1: ninja: not found\n");
+        session.finish()
+    });
+    assert_eq!(capture(&scan.join().unwrap(), "missing_tool"), ["ninja"]);
+}
+
 #[test]
 fn many_hits_are_bounded() {
     let log: String = (0..10_000).map(|index| format!("/bin/sh: 1: tool{index}: not found\n")).collect();

@@ -108,9 +108,8 @@ fn telling(text: &[u8], first: u64) -> Vec<LogLine> {
     let lower = text.to_ascii_lowercase();
     let mut weights: Vec<(usize, u32)> = Vec::new();
     for (word, weight) in WORDS {
-        let mut lines = memchr::memmem::find_iter(&lower, word);
         let mut after = 0;
-        while let Some(at) = lines.next() {
+        for at in memchr::memmem::find_iter(&lower, word) {
             // One word a line is enough; text full of it must not make this slow.
             if at >= after {
                 let start = memchr::memrchr(b'\n', &lower[..at]).map_or(0, |index| index + 1);

@@ -23,6 +23,14 @@ pub const QUESTIONS: &[Question] = &[
         ask: cached_tools,
     },
     Question {
+        name: "cached_compilers",
+        about: "Says whether the build tree's cache names real compilers; a run that did not find its compiler leaves bare names or none.",
+        args: &[TREE],
+        answers: &["half_made", "made", "no_tree"],
+        values: &["compilers"],
+        ask: cached_compilers,
+    },
+    Question {
         name: "cached_linker_flags",
         about: "Says whether the linker flags in the build tree's cache search the given folders, for all three kinds.",
         args: &[TREE, ArgSpec { name: "folders", required: true, about: "Folders that `-L` shall name" }],
@@ -99,10 +107,10 @@ fn cached_tools(inquiry: &Inquiry<'_>) -> Answer {
     let looked_at = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let mut gone: BTreeMap<String, String> = BTreeMap::new();
     for name in NEEDED.iter().chain(OTHERS).filter(|name| looked_at(name)) {
-        if let Some(value) = cache.get(name) {
-            if is_gone(host, &tree, name, value, &named) {
-                gone.insert((*name).to_owned(), value.to_owned());
-            }
+        if let Some(value) = cache.get(name)
+            && is_gone(host, &tree, name, value, &named)
+        {
+            gone.insert((*name).to_owned(), value.to_owned());
         }
     }
     // CMake keeps the tools a second time, and heals neither copy from the other.
@@ -167,6 +175,31 @@ fn detected(host: &dyn Host, tree: &Path) -> Vec<(String, String)> {
         }
     }
     found
+}
+
+fn cached_compilers(inquiry: &Inquiry<'_>) -> Answer {
+    let host = inquiry.host;
+    let Some(tree) = inquiry.text("tree").map(PathBuf::from) else { return no_tree() };
+    let Some(cache) = Cache::read(host, &tree) else { return no_tree() };
+    let named = ["CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER"].map(|name| cache.get(name));
+    let compilers: Vec<String> = named.iter().flatten().map(|value| (*value).to_owned()).collect();
+    // A found compiler is replaced by its full path, and then stays in the cache.
+    let made = !compilers.is_empty() && compilers.iter().all(|value| Path::new(value).is_absolute());
+    let list = if compilers.is_empty() { "-".to_owned() } else { compilers.join(", ") };
+    let (word, seen) = if made {
+        let seen = Text::new(
+            format!("the cache of {} has its compilers: {list}", tree.display()),
+            format!("{} 的缓存中编译器完整：{list}", tree.display()),
+        );
+        ("made", seen)
+    } else {
+        let seen = Text::new(
+            format!("the cache of {} was made without its compilers: {list}", tree.display()),
+            format!("{} 的缓存是在找不到编译器时生成的：{list}", tree.display()),
+        );
+        ("half_made", seen)
+    };
+    Answer::new(word, seen).with("compilers", compilers)
 }
 
 fn cached_linker_flags(inquiry: &Inquiry<'_>) -> Answer {
@@ -271,6 +304,24 @@ mod tests {
         assert_eq!(ask("cached_tools", tree, &[]).word, "gone", "`-DCMAKE_AR=` does not heal the second copy");
         let compilers = [("names", Value::from("CMAKE_C_COMPILER"))];
         assert_eq!(ask("cached_tools", tree, &compilers).word, "present");
+    }
+
+    #[test]
+    fn a_cache_without_full_paths_of_compilers_is_half_made() {
+        let tree = tempfile::tempdir().unwrap();
+        assert_eq!(ask("cached_compilers", tree.path(), &[]).word, "no_tree");
+        let (c, cxx) = ("CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER");
+        for (text, word) in [
+            (format!("{c}:UNINITIALIZED=clang\n{cxx}:UNINITIALIZED=clang++\n"), "half_made"),
+            (format!("{c}:STRING=/usr/bin/clang-14\n{cxx}:UNINITIALIZED=clang++\n"), "half_made"),
+            ("CMAKE_HOME_DIRECTORY:INTERNAL=/x\n".to_owned(), "half_made"),
+            (format!("{c}:STRING={c}-NOTFOUND\n"), "half_made"),
+            (format!("{c}:FILEPATH=/usr/bin/cc\n"), "made"),
+            (format!("{c}:STRING=/usr/lib/llvm/bin/clang\n{cxx}:STRING=/usr/lib/llvm/bin/clang++\n"), "made"),
+        ] {
+            std::fs::write(tree.path().join("CMakeCache.txt"), &text).unwrap();
+            assert_eq!(ask("cached_compilers", tree.path(), &[]).word, word, "{text}");
+        }
     }
 
     #[test]

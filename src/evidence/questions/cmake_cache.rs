@@ -47,7 +47,7 @@ pub const QUESTIONS: &[Question] = &[
         about: "Tells whether a build tree was copied, lost its source, or is another project's.",
         args: &[TREE, ArgSpec { name: "source", required: false, about: "The source that the log asks for" }],
         answers: &["copied", "source_gone", "other_project", "here", "no_tree"],
-        values: &["home", "made_in", "source"],
+        values: &["home", "made_in", "old", "source"],
         ask: cmake_source,
     },
     Question {
@@ -126,8 +126,7 @@ fn make_program(host: &dyn Host, generator: &str) -> Option<AbsPath> {
 /// Says whether an entry names something that must be there before a build; what a build makes need not be.
 fn is_input(entry: &Entry) -> bool {
     let name = entry.name.as_str();
-    let is_output = ["INSTALL", "OUTPUT", "DESTINATION", "BINARY_DIR", "REDIRECTS", "CACHEFILE_DIR"];
-    if entry.kind == "STATIC" || is_output.iter().any(|part| name.contains(part)) {
+    if entry.kind == "STATIC" || entry.is_output() {
         return false;
     }
     let ends = [
@@ -172,13 +171,6 @@ fn cmake_generator(inquiry: &Inquiry<'_>) -> Answer {
     let Some(cached) = cache.value("CMAKE_GENERATOR").map(str::to_owned) else {
         return Answer::new(UNKNOWN, Text::new("the cache names no generator", "缓存没有写明生成器"));
     };
-    if inquiry.text("previous").is_some_and(|previous| !previous.eq_ignore_ascii_case(&cached)) {
-        let seen = Text::new(
-            format!("this tree's generator is {cached}, not the one in the message"),
-            format!("该目录的生成器是 {cached}，与报错中的不同"),
-        );
-        return Answer::new(UNKNOWN, seen).with("cached", cached);
-    }
     let by_command = inquiry
         .command
         .and_then(|command| build_command::direct_configure(command, inquiry.host))
@@ -186,7 +178,15 @@ fn cmake_generator(inquiry: &Inquiry<'_>) -> Answer {
     let Some(requested) = by_command.or_else(|| inquiry.text("requested")) else {
         return Answer::new(UNKNOWN, Text::new("no generator is asked for", "没有指定生成器")).with("cached", cached);
     };
-    let word = if requested.eq_ignore_ascii_case(&cached) { "same" } else { "differs" };
+    let same = requested.eq_ignore_ascii_case(&cached);
+    if !same && inquiry.text("previous").is_some_and(|previous| !previous.eq_ignore_ascii_case(&cached)) {
+        let seen = Text::new(
+            format!("this tree's generator is {cached}, not the one in the message"),
+            format!("该目录的生成器是 {cached}，与报错中的不同"),
+        );
+        return Answer::new(UNKNOWN, seen).with("cached", cached);
+    }
+    let word = if same { "same" } else { "differs" };
     let seen = Text::new(
         format!("the cache has {cached}, asked for is {requested}"),
         format!("缓存中的生成器是 {cached}，本次要求的是 {requested}"),
@@ -220,7 +220,10 @@ fn cmake_source(inquiry: &Inquiry<'_>) -> Answer {
     } else {
         ("here", format!("it is the build of `{home}`"), format!("它是 `{home}` 的构建目录"))
     };
-    let answer = Answer::new(word, Text::new(en, zh)).with("home", home).with("made_in", made_in);
+    let mut answer = Answer::new(word, Text::new(en, zh)).with("home", home).with("made_in", made_in);
+    if matches!(word, "copied" | "source_gone") {
+        answer = answer.with("old", vec![home.to_owned(), made_in.to_owned()]);
+    }
     match wanted {
         Some(wanted) => answer.with("source", wanted.display().to_string()),
         None => answer,

@@ -1,6 +1,8 @@
 //! Which files that a build made are only half there?
 
+use std::cmp::Reverse;
 use std::path::Path;
+use std::time::SystemTime;
 
 use super::{Answer, ArgSpec, Inquiry, Question, UNKNOWN};
 use crate::evidence::{FileKind, Host};
@@ -22,8 +24,8 @@ const ENTRY_LIMIT: usize = 400_000;
 const LIST_LIMIT: usize = 100_000;
 /// Larger products are not read.
 const PRODUCT_LIMIT: u64 = 256 << 20;
-/// All products together: reading more would take longer than the rebuild of one.
-const TOTAL_LIMIT: u64 = 4 << 30;
+/// All products together. The newest are read first: what was half written was written last.
+const TOTAL_LIMIT: u64 = 1 << 30;
 
 fn cmake_truncated(inquiry: &Inquiry<'_>) -> Answer {
     let host = inquiry.host;
@@ -50,11 +52,12 @@ struct Scan {
     complete: bool,
 }
 
-/// Walks a tree without following links.
+/// Walks a tree without following links, then looks into what it found.
 fn scan(host: &dyn Host, tree: &AbsPath) -> Scan {
     let mut scan = Scan { broken: Vec::new(), complete: true };
+    let mut products: Vec<(Reverse<SystemTime>, AbsPath, u64)> = Vec::new();
     let mut folders = vec![tree.clone()];
-    let (mut entries, mut read) = (0, 0);
+    let mut entries = 0;
     while let Some(folder) = folders.pop() {
         let Ok(names) = host.list(folder.as_path(), LIST_LIMIT) else {
             scan.complete = false;
@@ -63,22 +66,32 @@ fn scan(host: &dyn Host, tree: &AbsPath) -> Scan {
         for name in names {
             let path = folder.resolve(&name);
             entries += 1;
-            if entries > ENTRY_LIMIT || read > TOTAL_LIMIT {
+            if entries > ENTRY_LIMIT {
                 scan.complete = false;
-                return scan;
+                folders.clear();
+                break;
             }
             let Ok(meta) = host.inspect(path.as_path()) else { continue };
             match meta.kind {
                 FileKind::Folder if is_foreign_source(&path) => {}
                 FileKind::Folder => folders.push(path),
-                FileKind::File if is_product(path.as_path()) => {
-                    read += meta.len;
-                    if meta.len == 0 || host.read(path.as_path(), PRODUCT_LIMIT).is_ok_and(|bytes| is_cut_off(&bytes)) {
-                        scan.broken.push(path.to_string());
-                    }
-                }
-                FileKind::File | FileKind::Link | FileKind::Other => {}
+                FileKind::File if !is_product(path.as_path()) => {}
+                FileKind::File if meta.len == 0 => scan.broken.push(path.to_string()),
+                FileKind::File => products.push((Reverse(meta.modified), path, meta.len)),
+                FileKind::Link | FileKind::Other => {}
             }
+        }
+    }
+    products.sort();
+    let mut read = 0;
+    for (_, path, len) in products {
+        read += len;
+        if read > TOTAL_LIMIT {
+            scan.complete = false;
+            break;
+        }
+        if host.read(path.as_path(), PRODUCT_LIMIT).is_ok_and(|bytes| is_cut_off(&bytes)) {
+            scan.broken.push(path.to_string());
         }
     }
     scan.broken.sort();

@@ -1,6 +1,6 @@
 //! Which CMake build tree does the failing build really use?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Answer, ArgSpec, Inquiry, Question};
 use crate::evidence::Host;
@@ -120,24 +120,13 @@ fn decide(mut outcomes: Vec<Outcome>, host: &dyn Host, builds: &[BuildCommand]) 
 
 /// `narrow` where the command could not make the tree again once it is gone.
 fn way_to_clean(tree: &BuildTree, builds: &[BuildCommand], host: &dyn Host) -> &'static str {
-    let same = |other: &AbsPath| build_tree::same_folder(host, other.as_path(), tree.path.as_path());
-    let builds_only = builds.iter().any(|build| matches!(build, BuildCommand::Build { tree } if same(tree)));
-    let configures = builds.iter().any(|build| match build {
-        BuildCommand::Configure(configure) => configure.source.is_some(),
-        BuildCommand::Build { .. } | BuildCommand::Python(_) => false,
-    });
-    // `cmake <tree>` takes the source from the cache that would be gone.
-    let from_cache = builds.iter().any(|build| match build {
-        BuildCommand::Configure(configure) => configure.source.is_none(),
-        BuildCommand::Build { .. } | BuildCommand::Python(_) => false,
-    });
-    if from_cache || (builds_only && !configures) { "narrow" } else { "tree" }
+    if build_tree::can_be_made_again(host, builds, tree) { "tree" } else { "narrow" }
 }
 
 fn user_given(host: &dyn Host, tree: &BuildTree) -> Vec<String> {
     let Some(bytes) = build_tree::read_cache(host, tree.path.as_path()) else { return Vec::new() };
     let cache = CMakeCache::parse(&bytes);
-    cache.user_given().iter().map(|entry| entry.to_argument()).collect()
+    build_tree::user_settings(host, tree, &cache).iter().map(|entry| entry.to_argument()).collect()
 }
 
 /// The trees that the command names, each once.
@@ -213,7 +202,9 @@ fn search_folders(host: &dyn Host, python: Option<&Python>) -> Vec<AbsPath> {
 
 /// Of several trees keeps those that are named for the Python in use and for this processor.
 fn for_this_python(outcomes: Vec<Outcome>, python: Option<&Python>, host: &dyn Host) -> Vec<Outcome> {
-    let Some(version) = python.and_then(|python| python.version.clone()).or_else(|| active_python(host)) else {
+    let by_command = |python: &Python| python.version.clone().or_else(|| python_on_path(host, &python.program));
+    let version = python.and_then(by_command).or_else(|| active_python(host));
+    let Some(version) = version else {
         return outcomes;
     };
     let compact = version.replace('.', "");
@@ -236,6 +227,23 @@ fn for_this_python(outcomes: Vec<Outcome>, python: Option<&Python>, host: &dyn H
 
 fn named_for_a_processor(parts: &[&str]) -> bool {
     parts.iter().any(|part| ["x86_64", "aarch64", "amd64", "arm64", "i686"].iter().any(|name| part.contains(name)))
+}
+
+/// Version of the Python that a program on PATH runs, read from the names of links and the first line of a script.
+fn python_on_path(host: &dyn Host, program: &str) -> Option<String> {
+    let path = host.env("PATH")?;
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let found = folders.map(|folder| folder.join(program)).find(|path| host.follow(path).is_ok())?;
+    let version_of = |path: &Path| {
+        let real = host.real(path).ok()?;
+        let version = real.file_name()?.to_str()?.strip_prefix("python")?.to_owned();
+        version.starts_with("3.").then_some(version)
+    };
+    version_of(&found).or_else(|| {
+        let script = host.read(&found, 64 << 10).ok()?;
+        let first_line = script.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+        version_of(Path::new(std::str::from_utf8(first_line).ok()?.trim()))
+    })
 }
 
 /// Version of the active environment's Python, read from its files.

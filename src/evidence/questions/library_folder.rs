@@ -49,7 +49,15 @@ fn library_folder(inquiry: &Inquiry<'_>) -> Answer {
     if libraries.is_empty() {
         return Answer::new(UNKNOWN, Text::new("no library is named", "没有给出库名"));
     }
-    let given = inquiry.list("folders").into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+    let mut given: Vec<PathBuf> =
+        inquiry.list("folders").into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+    // A compiler of conda links against conda's own C library: the system's folders would mix the two.
+    if let Some(conda) = host.env("CONDA_PREFIX").map(PathBuf::from) {
+        let of_conda = |path: String| Path::new(&path).starts_with(&conda);
+        if compiler(inquiry).or_else(|| inquiry.text("linker")).is_some_and(of_conda) {
+            given.push(conda.join("lib"));
+        }
+    }
     let places = places(host, given);
     let mut names = BTreeMap::new();
     let found: Vec<Found> = libraries.iter().map(|library| find(host, library, &places, &mut names)).collect();
@@ -266,13 +274,21 @@ fn is_system_linker(inquiry: &Inquiry<'_>) -> bool {
             .iter()
             .any(|folder| path.starts_with(folder) && real.starts_with("/usr"))
     };
-    let cache = inquiry.text("tree").and_then(|tree| Cache::read(host, Path::new(&tree)));
-    let compiler = cache.as_ref().and_then(|cache| {
-        let sysroot = cache.get("CMAKE_SYSROOT").is_some_and(|sysroot| !sysroot.is_empty());
-        let compiler = cache.get("CMAKE_CXX_COMPILER").or_else(|| cache.get("CMAKE_C_COMPILER"));
-        if sysroot { Some(false) } else { compiler.map(of_system) }
-    });
-    compiler.unwrap_or_else(|| inquiry.text("linker").is_some_and(|linker| of_system(&linker)))
+    if cached(inquiry, "CMAKE_SYSROOT").is_some_and(|sysroot| !sysroot.is_empty()) {
+        return false;
+    }
+    compiler(inquiry).or_else(|| inquiry.text("linker")).is_some_and(|program| of_system(&program))
+}
+
+/// Returns the compiler that the build tree's cache names.
+fn compiler(inquiry: &Inquiry<'_>) -> Option<String> {
+    let absolute = |name: &str| cached(inquiry, name).filter(|path| path.starts_with('/'));
+    absolute("CMAKE_CXX_COMPILER").or_else(|| absolute("CMAKE_C_COMPILER"))
+}
+
+fn cached(inquiry: &Inquiry<'_>, name: &str) -> Option<String> {
+    let cache = Cache::read(inquiry.host, Path::new(&inquiry.text("tree")?))?;
+    cache.get(name).map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::*;
 use crate::evidence::LocalHost;
 use crate::evidence::questions::testing::NoGit;
 use crate::os::AbsPath;
+use crate::recipe::Value;
 
 fn ask(root: &Path, env: &[(&str, String)], args: &[(&str, Value)]) -> Answer {
     let env = env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
@@ -85,4 +86,22 @@ fn the_systems_linker_has_looked_into_default_folders() {
     assert_eq!(ask(root.path(), &[], &[library.clone(), ("linker", "/usr/bin/ld".into())]).word, "searched");
     assert_eq!(ask(root.path(), &[], &[library.clone(), ("linker", "/opt/gcc/bin/ld".into())]).word, "found");
     assert_eq!(ask(root.path(), &[], &[library]).word, "found");
+}
+
+#[test]
+fn a_compiler_of_conda_gets_the_library_of_conda() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let conda = root.join("conda");
+    std::fs::create_dir_all(conda.join("lib")).unwrap();
+    std::fs::write(conda.join("lib/libc.so"), "INPUT ( -lm )\n").unwrap();
+    let cache = |compiler: &str| {
+        std::fs::write(root.join("CMakeCache.txt"), format!("CMAKE_CXX_COMPILER:FILEPATH={compiler}\n")).unwrap()
+    };
+    let env = [("CONDA_PREFIX", conda.display().to_string())];
+    let args = [("library", Value::from("c")), ("tree", Value::from(root.display().to_string()))];
+    cache(&conda.join("bin/x86_64-conda-linux-gnu-c++").display().to_string());
+    assert_eq!(ask(root, &env, &args).values["folder"].to_text(), conda.join("lib").display().to_string());
+    cache("/opt/llvm/bin/clang++");
+    assert_ne!(ask(root, &env, &args).values["folder"].to_text(), conda.join("lib").display().to_string());
 }

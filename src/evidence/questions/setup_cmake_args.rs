@@ -38,7 +38,7 @@ pub const LARGEST_SCRIPT: u64 = 1 << 20;
 fn setup_cmake_args(inquiry: &Inquiry<'_>) -> Answer {
     let host = inquiry.host;
     let Some(path) = find_script(host, inquiry.command, inquiry.text("path"), &inquiry.list("hint")) else {
-        return Answer::new("none", Text::new("there is no setup.py here", "此处没有 setup.py"));
+        return without_script(host, inquiry.command);
     };
     let bytes = match host.read(path.as_path(), LARGEST_SCRIPT) {
         Ok(bytes) => bytes,
@@ -65,6 +65,28 @@ fn setup_cmake_args(inquiry: &Inquiry<'_>) -> Answer {
     }
 }
 
+/// A project without setup.py: scikit-build-core takes arguments from CMAKE_ARGS.
+fn without_script(host: &dyn Host, command: Option<&[OsString]>) -> Answer {
+    let project = host.project();
+    let beside = command.map(|command| from_command(command, project)).unwrap_or_default();
+    let folders = beside.iter().filter_map(AbsPath::parent).chain([project.clone(), project.resolve("python")]);
+    for path in folders.map(|folder| folder.resolve("pyproject.toml")) {
+        let Ok(bytes) = host.read(path.as_path(), LARGEST_SCRIPT) else { continue };
+        let text = String::from_utf8_lossy(&bytes);
+        // Whether its own flags or the variable's come last is not for us to guess.
+        if text.contains("scikit_build_core") && !text.contains("LINKER_FLAGS") {
+            let seen = Text::new(
+                format!("{path} builds with scikit-build-core, which takes more arguments from CMAKE_ARGS"),
+                format!("{path} 使用 scikit-build-core，会从 CMAKE_ARGS 读取附加参数"),
+            );
+            let answer = Answer::new("append_env", seen).with("path", path.to_string()).with("env_name", "CMAKE_ARGS");
+            let current = host.env("CMAKE_ARGS").and_then(|value| value.into_string().ok());
+            return current.map_or(answer.clone(), |current| answer.with("current", current));
+        }
+    }
+    Answer::new("none", Text::new("there is no setup.py here", "此处没有 setup.py"))
+}
+
 fn cannot(path: &AbsPath, error: &MergeError) -> Answer {
     let seen = Text::new(format!("{path} cannot be edited here: {error}"), format!("此处无法编辑 {path}：{error}"));
     Answer::new("manual", seen).with("path", path.to_string()).with("manual", vec![error.to_string()])
@@ -89,7 +111,9 @@ pub fn choose_function(bytes: &[u8], functions: &[String]) -> Option<String> {
 }
 
 fn describe(host: &dyn Host, path: &AbsPath, inspection: &Inspection, merged: &Merged, complete: bool) -> Answer {
-    let env_name = append_variable(host, path, inspection);
+    // What is appended comes last, so that it has to repeat what the script says: that must be known.
+    let known = inspection.effective.iter().all(|effective| *effective != Effective::Unknown);
+    let env_name = append_variable(host, path, inspection).filter(|_| known);
     let kinds: Vec<String> = Kind::ALL
         .iter()
         .zip(&inspection.effective)
@@ -238,6 +262,8 @@ mod tests {
             (format!("# coding: klingon\n{LIST}"), "manual"),
             (LIST.replace("lld'", "lld -L/opt/x', '-DCMAKE_SHARED_LINKER_FLAGS=-fuse-ld=lld -L/opt/x', '-DCMAKE_MODULE_LINKER_FLAGS=-fuse-ld=lld -L/opt/x'"), "merged"),
             (format!("from skbuild import setup\n{LIST}"), "append_env"),
+            // What the list sets depends on the platform: the variable would have to repeat it.
+            (format!("{}{ENV}", LIST.replace("'-GNinja', ", "]\n    if linux():\n        cmake_args += [")), "list"),
         ] {
             std::fs::write(root.join("setup.py"), &text).unwrap();
             assert_eq!(ask(root, &[], &[], &folders).word, word, "{text}");
@@ -249,10 +275,28 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
         let default = "os.environ.setdefault('TRITON_APPEND_CMAKE_ARGS', '-DTRITON_BUILD_UT=OFF')\n";
-        std::fs::write(root.join("setup.py"), format!("{default}{LIST}{ENV}")).unwrap();
+        let more = "def hit():\n    os.environ['TRITON_APPEND_CMAKE_ARGS'] = os.environ.get('TRITON_APPEND_CMAKE_ARGS', '') + ' -DHIT=ON'\n";
+        std::fs::write(root.join("setup.py"), format!("{default}{LIST}{ENV}{more}")).unwrap();
         let current = |env: &[(&str, &str)]| ask(root, env, &[], &[]).values["current"].to_text();
         assert_eq!(current(&[]), "-DTRITON_BUILD_UT=OFF");
         assert_eq!(current(&[("TRITON_APPEND_CMAKE_ARGS", "-DX=1")]), "-DX=1");
+    }
+
+    #[test]
+    fn scikit_build_core_needs_no_script() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let write = |text: &str| std::fs::write(root.join("pyproject.toml"), text).unwrap();
+        write("[build-system]\nbuild-backend = \"scikit_build_core.build\"\n");
+        let answer = ask(root, &[("CMAKE_ARGS", "-DX=1")], &["pip", "install", "."], &[]);
+        assert_eq!((answer.word, answer.values["env_name"].to_text()), ("append_env", "CMAKE_ARGS".to_owned()));
+        assert_eq!(answer.values["current"].to_text(), "-DX=1");
+        write(
+            "[build-system]\nbuild-backend = \"scikit_build_core.build\"\n[tool.scikit-build.cmake.define]\nCMAKE_EXE_LINKER_FLAGS = \"-s\"\n",
+        );
+        assert_eq!(ask(root, &[], &[], &[]).word, "none");
+        write("[build-system]\nbuild-backend = \"setuptools.build_meta\"\n");
+        assert_eq!(ask(root, &[], &[], &[]).word, "none");
     }
 
     #[test]

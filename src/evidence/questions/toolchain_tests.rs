@@ -38,11 +38,16 @@ impl Machine {
     }
 
     fn ask(&self, tools: &[&str], tree: Option<&Path>) -> Answer {
+        self.ask_with(tools, tree, None)
+    }
+
+    fn ask_with(&self, tools: &[&str], tree: Option<&Path>, env_var: Option<&str>) -> Answer {
         let env = self.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let host = LocalHost::new(AbsPath::new(self.root.path()).unwrap(), env, Box::new(NoGit));
         let tools: Vec<String> = tools.iter().map(|tool| (*tool).to_owned()).collect();
         let mut args = BTreeMap::from([("tools".to_owned(), Value::from(tools))]);
         args.extend(tree.map(|tree| ("tree".to_owned(), Value::from(tree.display().to_string()))));
+        args.extend(env_var.map(|name| ("env_var".to_owned(), Value::from(name))));
         let command = (!self.command.is_empty()).then_some(self.command.as_slice());
         compiler_on_machine(&Inquiry { args: &args, host: &host, command })
     }
@@ -121,4 +126,15 @@ fn a_path_that_only_the_cache_names_is_told_from_one_that_is_asked_for() {
     assert_eq!(machine.ask(&[gone], Some(&tree)).word, "gone_in_cache");
     machine.command = vec!["cmake".into(), format!("-DCMAKE_C_COMPILER={gone}").into()];
     assert_eq!(machine.ask(&[gone], Some(&tree)).word, "gone_path");
+}
+
+#[test]
+fn compilers_named_by_variables_count_where_the_variables_were_at_fault() {
+    let mut machine = Machine::new();
+    machine.programs("odd", &["clang-42", "clang++-42"]);
+    machine.env.insert("CC".into(), machine.at("odd/clang-42").display().to_string());
+    assert_ne!(machine.ask_with(&["clang"], None, Some("CC")).word, "on_path", "CXX is not named");
+    machine.env.insert("CXX".into(), machine.at("odd/clang++-42").display().to_string());
+    assert_eq!(machine.ask_with(&["clang"], None, Some("CC")).word, "on_path");
+    assert_ne!(machine.ask(&["clang"], None).word, "on_path", "`-DCMAKE_C_COMPILER=clang` goes before CC");
 }

@@ -35,18 +35,19 @@ pub enum Taken {
 /// Looks up environment variables, with the defaults that the file gives them.
 pub struct Environment<'a> {
     pub env: &'a dyn Fn(&str) -> Option<String>,
-    /// `os.environ.setdefault(name, value)`, or `None` where the file sets the variable in a way not understood.
-    pub defaults: &'a [(String, Option<String>)],
+    /// `os.environ.setdefault(name, value)`.
+    pub defaults: &'a [(String, String)],
+    /// Variables that the file itself assigns: their value is not known.
+    pub assigned: &'a [String],
 }
 
 impl Environment<'_> {
     fn flag(&self, name: &str, default: &str) -> Taken {
-        let set = match (self.defaults.iter().find(|(known, _)| known == name), (self.env)(name)) {
-            (Some((_, None)), _) => return Taken::Unknown,
-            (_, Some(value)) => value,
-            (Some((_, Some(value))), None) => value.clone(),
-            (None, None) => default.to_owned(),
-        };
+        if self.assigned.iter().any(|assigned| assigned == name) {
+            return Taken::Unknown;
+        }
+        let by_file = || self.defaults.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        let set = (self.env)(name).or_else(by_file).unwrap_or_else(|| default.to_owned());
         let on = ["ON", "1", "YES", "TRUE", "Y"].contains(&set.to_ascii_uppercase().as_str());
         if on { Taken::Yes } else { Taken::No }
     }
@@ -145,8 +146,8 @@ mod tests {
     #[test]
     fn conditions_of_the_environment_are_decided() {
         let env = |name: &str| (name == "ON_HERE").then(|| "yes".to_owned());
-        let defaults = [("BY_DEFAULT".to_owned(), Some("true".to_owned())), ("ODD".to_owned(), None)];
-        let environment = Environment { env: &env, defaults: &defaults };
+        let defaults = [("BY_DEFAULT".to_owned(), "true".to_owned())];
+        let environment = Environment { env: &env, defaults: &defaults, assigned: &["ODD".to_owned()] };
         let arm = |needs: &[(Condition, bool)]| vec![Arm { statement: 0, index: 0, needs: needs.to_vec() }];
         let flag = |name: &str| Condition::Flag { name: name.into(), default: String::new() };
         for (needs, want) in [

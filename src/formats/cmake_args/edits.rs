@@ -23,18 +23,18 @@ impl Edit {
     }
 }
 
-/// Applies edits that do not overlap; of two insertions at one place the first given comes first.
-pub fn apply(bytes: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
+/// Applies edits; of two insertions at one place the first given comes first. `None` when edits overlap.
+pub fn apply(bytes: &[u8], mut edits: Vec<Edit>) -> Option<Vec<u8>> {
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
     let mut out = Vec::with_capacity(bytes.len() + 256);
     let mut at = 0;
     for edit in edits {
-        out.extend_from_slice(&bytes[at..edit.range.start]);
+        out.extend_from_slice(bytes.get(at..edit.range.start)?);
         out.extend_from_slice(&edit.text);
         at = edit.range.end;
     }
-    out.extend_from_slice(&bytes[at..]);
-    out
+    out.extend_from_slice(bytes.get(at..)?);
+    Some(out)
 }
 
 /// Adds arguments to a list behind its element `after`, or into an empty list.

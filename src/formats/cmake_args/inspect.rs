@@ -35,14 +35,13 @@ pub enum Effective {
 pub fn inspect(bytes: &[u8], order: &MergeOrder<'_>) -> Result<Inspection, MergeError> {
     let source = Source::new(bytes)?;
     let parsed = sites::parse(&source)?;
-    let environment = Environment { env: order.env, defaults: &parsed.defaults };
-    let defaults = parsed.defaults.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
+    let environment = Environment { env: order.env, defaults: &parsed.defaults, assigned: &parsed.assigned };
     let mut inspection = Inspection {
         line: None,
         effective: [Effective::Unset, Effective::Unset, Effective::Unset],
         dropped: Vec::new(),
         variables: Vec::new(),
-        defaults,
+        defaults: parsed.defaults.clone(),
     };
     let mut last_set = 0;
     if let (Choice::One(flow), _) = flow::choose(&parsed, &source, order, &environment) {

@@ -187,3 +187,40 @@ fn cmake_gets_the_folder_and_keeps_what_it_had() {
         }
     }
 }
+
+/// Damages a script: takes out, doubles or replaces a piece of it.
+fn damaged() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop::sample::select(vec![
+        "[", "]", "\"", "'", "(", ")", "\n", "    ", ",", "#", "\\", "if x:", "\r\n", "é", "\"\"\"", "f",
+    ]);
+    (script(), prop::collection::vec((any::<prop::sample::Index>(), 0..12_usize, piece), 1..6)).prop_map(
+        |(text, damage)| {
+            let mut bytes = text.into_bytes();
+            for (at, length, piece) in damage {
+                let at = at.index(bytes.len());
+                let end = (at + length).min(bytes.len());
+                bytes.splice(at..end, piece.bytes());
+            }
+            bytes
+        },
+    )
+}
+
+#[test]
+fn damaged_scripts_are_refused_or_edited_soundly() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = damaged();
+    let mut edited = 0;
+    for _ in 0..SCRIPTS {
+        let before = strategy.new_tree(&mut runner).unwrap().current();
+        let env = |_: &str| None;
+        let order = MergeOrder { folder: FOLDER, function: None, env: &env };
+        let Ok(merged) = merge(&before, &order) else { continue };
+        edited += usize::from(merged.bytes != before);
+        let again = merge(&merged.bytes, &order).unwrap();
+        assert_eq!(again.bytes, merged.bytes, "{}", String::from_utf8_lossy(&before));
+        let count = |bytes: &[u8]| bytes.iter().filter(|byte| !byte.is_ascii()).count();
+        assert_eq!(count(&before), count(&merged.bytes));
+    }
+    assert!(edited > SCRIPTS / 10, "too few damaged scripts can be edited: {edited}");
+}

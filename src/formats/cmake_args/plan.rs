@@ -159,9 +159,11 @@ impl Planner<'_, '_> {
             if !searches(&all, self.folder) {
                 all.push(self.flag.clone().into_bytes());
             }
-            let Ok(words) = String::from_utf8(united(all.into_iter()).join(&b' ')) else { continue };
-            if words.is_ascii() && !words.contains(['"', '\'', '\\']) {
-                self.added.push((index, kind, words));
+            match String::from_utf8(united(all.into_iter()).join(&b' ')) {
+                Ok(words) if words.is_ascii() && !words.contains(['"', '\'', '\\']) => {
+                    self.added.push((index, kind, words));
+                }
+                Ok(_) | Err(_) => self.manual(here.site.range.start, Reason::Quotes),
             }
         }
     }

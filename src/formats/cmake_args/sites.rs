@@ -6,6 +6,7 @@ use std::rc::Rc;
 use tree_sitter::{Node, Parser};
 
 use super::branches::{Arm, Condition, string_value};
+use super::environment::{assigned_from, environment_names, is_environ};
 use super::literal::{Element, Literal, Value, mentions};
 use super::source::Source;
 use super::{MergeError, Reason};
@@ -29,7 +30,8 @@ pub struct Parsed {
     /// Strings that set linker flags outside every site, and why they cannot be edited there.
     pub stray: Vec<(usize, Reason)>,
     /// Environment variables that the file sets, see [`super::branches::Environment`].
-    pub defaults: Vec<(String, Option<String>)>,
+    pub defaults: Vec<(String, String)>,
+    pub assigned: Vec<String>,
     /// Environment variables whose value is split like a shell line and may join a list, and where.
     pub split_variables: Vec<(usize, String)>,
     /// Syntax errors.
@@ -356,8 +358,7 @@ impl Reader<'_> {
         }
         let name = left.child_by_field_name("subscript").and_then(|name| string_value(name, self.text));
         if let Some(name) = name {
-            self.parsed.defaults.retain(|(known, _)| *known != name);
-            self.parsed.defaults.push((name, None));
+            self.parsed.assigned.push(name);
         }
     }
 
@@ -368,10 +369,10 @@ impl Reader<'_> {
             let mut cursor = arguments.walk();
             let given: Vec<Option<String>> =
                 arguments.named_children(&mut cursor).map(|child| string_value(child, self.text)).collect();
-            if let [Some(variable), value] = given.as_slice() {
-                if self.parsed.defaults.iter().all(|(known, _)| known != variable) {
-                    self.parsed.defaults.push((variable.clone(), value.clone()));
-                }
+            if let [Some(variable), Some(value)] = given.as_slice()
+                && self.parsed.defaults.iter().all(|(known, _)| known != variable)
+            {
+                self.parsed.defaults.push((variable.clone(), value.clone()));
             }
         }
         if matches!(name.as_str(), "shlex.split" | "split") && self.splits < MOST_SPLITS {
@@ -455,46 +456,4 @@ fn names_a_variable(name: &str) -> bool {
     super::Kind::ALL
         .iter()
         .any(|kind| name.strip_prefix(kind.variable()).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')))
-}
-
-fn is_environ(node: Option<Node<'_>>, text: &str) -> bool {
-    node.is_some_and(|node| matches!(&text[node.byte_range()], "os.environ" | "environ"))
-}
-
-/// Returns the environment variables that an expression reads by a literal name.
-fn environment_names(expression: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    for opening in ["environ.get(", "getenv(", "environ["] {
-        for (at, _) in expression.match_indices(opening) {
-            let rest = expression[at + opening.len()..].trim_start();
-            let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'')) else { continue };
-            if let Some(end) = rest[1..].find(quote) {
-                names.push(rest[1..=end].to_owned());
-            }
-        }
-    }
-    names
-}
-
-/// Returns the environment variables that `name` was assigned from in the function around `node`.
-fn assigned_from(node: Node<'_>, name: &str, text: &str) -> Vec<String> {
-    let identifier = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if !identifier {
-        return Vec::new();
-    }
-    let mut around = node;
-    while let Some(parent) = around.parent() {
-        around = parent;
-        if around.kind() == "function_definition" {
-            break;
-        }
-    }
-    let body = &text[around.start_byte()..node.start_byte()];
-    let assigns = |line: &&str| {
-        line.trim_start().strip_prefix(name).is_some_and(|rest| {
-            let rest = rest.trim_start();
-            rest.starts_with('=') && !rest.starts_with("==")
-        })
-    };
-    body.lines().rev().find(assigns).map(environment_names).unwrap_or_default()
 }

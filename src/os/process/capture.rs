@@ -110,8 +110,13 @@ mod tests {
         assert!(captured.timed_out, "{captured:?}");
         assert_eq!(captured.status, Status::Signalled(15));
         let grandchild = String::from_utf8(captured.stdout).unwrap();
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", grandchild.trim()));
-        assert!(stat.map_or(true, |stat| stat.contains(") Z")), "it is gone, or waits to be reaped");
+        let stat = format!("/proc/{}/stat", grandchild.trim());
+        // Gone, or waiting to be reaped; a signal needs its moment.
+        let is_gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z"));
+        assert!((0..1000).any(|_| is_gone() || {
+            std::thread::sleep(Duration::from_millis(10));
+            false
+        }));
     }
 
     #[test]
@@ -126,11 +131,14 @@ mod tests {
     fn says_why_it_did_not_run() {
         let folder = tempfile::tempdir().unwrap();
         let cwd = AbsPath::new(folder.path()).unwrap();
+        // Copied by a program of its own: a child that another test starts meanwhile could hold our descriptor, and what
+        // somebody has open for writing is not executed.
         let write = |name: &str, content: &[u8]| {
-            use std::os::unix::fs::PermissionsExt;
             let path = folder.path().join(name);
-            std::fs::write(&path, content).unwrap();
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            std::fs::write(path.with_extension("content"), content).unwrap();
+            let mut install = std::process::Command::new("install");
+            install.args(["-m", "755"]).arg(path.with_extension("content")).arg(path);
+            assert!(install.status().unwrap().success());
         };
         write("orphan", b"#!/nonexistent/interpreter\n");
         write("foreign", b"\x7fELF\0\0\0\0");

@@ -5,7 +5,10 @@
 use std::collections::BTreeMap;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, Signal, getpgrp, getsid, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
+
+/// No process has more ancestors than this, unless its parents change while we look.
+const MOST_GENERATIONS: usize = 256;
 
 /// The descendants of a process at one moment, with their start times so that a reused pid is not taken for one.
 #[derive(Debug, Default)]
@@ -17,6 +20,7 @@ pub(crate) struct Family {
 struct Member {
     pid: i32,
     parent: i32,
+    group: i32,
     session: i32,
     started: u64,
 }
@@ -58,19 +62,31 @@ pub(crate) fn has_controlling_terminal() -> bool {
     rustix::fs::open("/dev/tty", OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).is_ok()
 }
 
-/// Says whether a shell with job control looks after us, so that somebody would wake us after a stop.
+/// Says whether a shell with job control looks after us, so that somebody would continue us after a stop.
 ///
-/// The kernel does not stop a group that nobody could continue (it is orphaned), so we must not either.
-pub(crate) fn somebody_would_continue_us() -> bool {
-    let group = getpgrp();
-    let Some(leader) = member(group.as_raw_nonzero().get()) else { return false };
-    let parent = Pid::from_raw(leader.parent).and_then(|parent| getsid(Some(parent)).ok());
-    parent.is_some_and(|session| getsid(None).is_ok_and(|ours| ours == session))
+/// The kernel does not stop a group that nobody could continue (it is orphaned), so we must not either. `None` when the
+/// processes above us cannot be seen.
+pub(crate) fn somebody_would_continue_us() -> Option<bool> {
+    let us = member(getpid().as_raw_nonzero().get())?;
+    let mut ancestor = us;
+    for _ in 0..MOST_GENERATIONS {
+        // The leader of the group may be long gone (`true | fix run …`), the way up is not.
+        if ancestor.parent == 0 {
+            return Some(false);
+        }
+        ancestor = member(ancestor.parent)?;
+        if ancestor.session != us.session {
+            return Some(false);
+        }
+        if ancestor.group != us.group {
+            return Some(true);
+        }
+    }
+    None
 }
 
 fn descends(mut pid: i32, ancestor: i32, parent_of: impl Fn(i32) -> Option<i32>) -> bool {
-    // Bounded, because parents may change while we look and could form a circle.
-    for _ in 0..256 {
+    for _ in 0..MOST_GENERATIONS {
         if pid == ancestor {
             return true;
         }
@@ -101,6 +117,7 @@ fn parse_stat(pid: i32, stat: &[u8]) -> Option<Member> {
     Some(Member {
         pid,
         parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
     })
@@ -113,7 +130,7 @@ mod tests {
     #[test]
     fn reads_the_fields_after_a_hostile_name() {
         let stat = b"7 (a) S 1 (b\n) R 3 4 5 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0";
-        assert_eq!(parse_stat(7, stat), Some(Member { pid: 7, parent: 3, session: 5, started: 99 }));
+        assert_eq!(parse_stat(7, stat), Some(Member { pid: 7, parent: 3, group: 4, session: 5, started: 99 }));
         for broken in [&b"7 sh S 1"[..], b"7 (sh) S", b"7 (sh) S x y z", b""] {
             assert_eq!(parse_stat(7, broken), None);
         }

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -13,10 +15,14 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use rustix::termios::isatty;
 
 use super::Output;
-use crate::os::pty::Pty;
+use crate::os::pty::{InputModes, Pty};
 
 /// As much as is read at once, and as a pipe holds.
 const CHUNK: usize = 256 * 1024;
+/// As much as is read from a terminal at once.
+const TERMINAL_CHUNK: usize = 32 * 1024;
+/// Chunks of a terminal that are under way at once.
+const QUEUE: usize = 4;
 /// After the program's end, a daemon that holds our pipe must be silent for so long that we stop listening.
 const QUIET: Duration = Duration::from_millis(50);
 /// After the program's end, we listen no longer than this to a daemon that goes on printing.
@@ -46,7 +52,8 @@ pub(super) struct Channel {
     pub(super) source: Arc<OwnedFd>,
     pub(super) carries: Stream,
     written_through: bool,
-    pub(super) is_terminal: bool,
+    /// What the program has made of its terminal; `None` for a pipe.
+    modes: Option<InputModes>,
 }
 
 /// The channels of one program, and the ends that it gets.
@@ -80,13 +87,25 @@ impl Connection {
 }
 
 impl Channel {
+    pub(super) fn is_terminal(&self) -> bool {
+        self.modes.is_some()
+    }
+
+    /// Gives the user's terminal the modes that the program has set on its own.
+    fn follow_modes(&mut self) {
+        if let Some(modes) = &mut self.modes {
+            modes.follow(&*self.source, self.carries.ours());
+        }
+    }
+
     fn like_ours(stream: Stream) -> io::Result<(Self, OwnedFd)> {
         if !isatty(stream.ours()) {
             let (channel, end) = Self::pipe(stream)?;
             return Ok((Self { written_through: true, ..channel }, end));
         }
         let Pty { master, slave } = Pty::like(stream.ours())?;
-        let channel = Self { source: Arc::new(master), carries: stream, written_through: true, is_terminal: true };
+        let modes = Some(InputModes::found_on(&master));
+        let channel = Self { source: Arc::new(master), carries: stream, written_through: true, modes };
         Ok((channel, slave))
     }
 
@@ -96,7 +115,7 @@ impl Channel {
         fcntl_setfl(&source, fcntl_getfl(&source)? | OFlags::NONBLOCK)?;
         // Fails when this user has many pipes already; the usual size only costs speed.
         let _ = fcntl_setpipe_size(&source, CHUNK);
-        Ok((Self { source: Arc::new(source), carries: stream, written_through: false, is_terminal: false }, end))
+        Ok((Self { source: Arc::new(source), carries: stream, written_through: false, modes: None }, end))
     }
 }
 
@@ -144,58 +163,116 @@ struct Rest {
 
 /// Carries everything that comes through `channel`; returns why that ended early, if it did.
 ///
-/// `idle` is true while nothing is there to carry.
+/// `busy` counts the chunks that were read and are not yet written.
 pub(super) fn carry(
     channel: Channel,
     output: &Mutex<&mut dyn Output>,
     gate: &Gate,
-    idle: &AtomicBool,
+    busy: &AtomicUsize,
 ) -> Option<io::Error> {
-    let mut buffer = vec![0; CHUNK];
+    let Channel { carries, written_through, .. } = channel;
+    let deliver = move |bytes: &[u8]| {
+        if written_through {
+            write_all(carries.ours(), bytes)?;
+        }
+        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        match carries {
+            Stream::Stdout => output.stdout(bytes),
+            Stream::Stderr => output.stderr(bytes),
+        }
+        busy.fetch_sub(1, Ordering::SeqCst);
+        Ok(())
+    };
+    let carried = if channel.is_terminal() {
+        carry_with_two_threads(channel, gate, busy, deliver)
+    } else {
+        let mut buffer = vec![0; CHUNK];
+        pump(channel, gate, busy, &mut buffer, |buffer, count| deliver(&buffer[..count]))
+    };
+    match carried {
+        // A closed reader is no error of ours: the program learns it by SIGPIPE, as without us.
+        Ok(()) | Err(Errno::PIPE) => None,
+        Err(error) => Some(error.into()),
+    }
+}
+
+/// Reads and writes at the same time: both take long on a terminal, where the kernel looks at every byte.
+fn carry_with_two_threads(
+    channel: Channel,
+    gate: &Gate,
+    busy: &AtomicUsize,
+    deliver: impl Fn(&[u8]) -> Result<(), Errno> + Send,
+) -> Result<(), Errno> {
+    let (full, to_write) = sync_channel::<(Vec<u8>, usize)>(QUEUE);
+    let (written, empty) = sync_channel::<Vec<u8>>(QUEUE);
+    for _ in 1..QUEUE {
+        // There is room for all of them.
+        let _ = written.try_send(vec![0; TERMINAL_CHUNK]);
+    }
+    thread::scope(|scope| {
+        let write = move || {
+            for (buffer, count) in to_write {
+                deliver(&buffer[..count])?;
+                // Fails when the reading side has come to its end.
+                let _ = written.send(buffer);
+            }
+            Ok(())
+        };
+        let writer = thread::Builder::new().spawn_scoped(scope, write).map_err(|_| Errno::AGAIN)?;
+        let read = pump(channel, gate, busy, &mut vec![0; TERMINAL_CHUNK], |buffer, count| {
+            // The writer has given up, for a reason that it tells below.
+            let gone = Errno::PIPE;
+            full.send((std::mem::take(buffer), count)).map_err(|_| gone)?;
+            *buffer = empty.recv().map_err(|_| gone)?;
+            Ok(())
+        });
+        drop((full, empty));
+        let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        written.and(read)
+    })
+}
+
+/// Reads `channel` to its end, and lets go of it; gives each chunk, with its length, to `hand_on`.
+fn pump(
+    mut channel: Channel,
+    gate: &Gate,
+    busy: &AtomicUsize,
+    buffer: &mut Vec<u8>,
+    mut hand_on: impl FnMut(&mut Vec<u8>, usize) -> Result<(), Errno>,
+) -> Result<(), Errno> {
     let mut rest: Option<Rest> = None;
-    let lost = loop {
+    loop {
         if rest.is_none() && gate.is_open() {
             let owed = rustix::io::ioctl_fionread(&*channel.source).unwrap_or(0);
             rest = Some(Rest { deadline: Instant::now() + LINGER, owed });
         }
-        let count = match read_some(&channel, &mut buffer) {
-            Ok(0) => break None,
+        let count = match read_some(&channel, buffer) {
+            Ok(0) => return Ok(()),
             Ok(count) => count,
             Err(Errno::AGAIN) => {
-                idle.store(true, Ordering::SeqCst);
                 let more = wait(&channel, gate, rest.as_ref());
-                idle.store(false, Ordering::SeqCst);
+                channel.follow_modes();
                 if more {
                     continue;
                 }
-                break None;
+                return Ok(());
             }
             // A terminal whose other end was closed says so by this error.
-            Err(Errno::IO) if channel.is_terminal => break None,
-            Err(error) => break Some(error.into()),
+            Err(Errno::IO) if channel.is_terminal() => {
+                channel.follow_modes();
+                return Ok(());
+            }
+            Err(error) => return Err(error),
         };
-        let bytes = &buffer[..count];
-        if channel.written_through
-            && let Err(error) = write_all(channel.carries.ours(), bytes)
-        {
-            // Letting go of our end is how the program learns it, by SIGPIPE as without us.
-            break (error != Errno::PIPE).then(|| error.into());
-        }
-        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-        match channel.carries {
-            Stream::Stdout => output.stdout(bytes),
-            Stream::Stderr => output.stderr(bytes),
-        }
-        drop(output);
+        busy.fetch_add(1, Ordering::SeqCst);
+        hand_on(buffer, count)?;
         if let Some(rest) = &mut rest {
             rest.owed = rest.owed.saturating_sub(count as u64);
             if rest.owed == 0 && Instant::now() >= rest.deadline {
-                break None;
+                return Ok(());
             }
         }
-    };
-    idle.store(true, Ordering::SeqCst);
-    lost
+    }
 }
 
 /// Reads what is there; from a terminal, which gives 4 KiB at a time, until nothing is left or the buffer is full.
@@ -205,7 +282,7 @@ fn read_some(channel: &Channel, buffer: &mut [u8]) -> Result<usize, Errno> {
         match rustix::io::read(&*channel.source, &mut buffer[filled..]) {
             Err(Errno::INTR) => {}
             Ok(0) => return Ok(filled),
-            Ok(count) if channel.is_terminal && filled + count < buffer.len() => filled += count,
+            Ok(count) if channel.is_terminal() && filled + count < buffer.len() => filled += count,
             Ok(count) => return Ok(filled + count),
             // The error comes again at the next call.
             Err(_) if filled > 0 => return Ok(filled),

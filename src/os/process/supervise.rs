@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::ExitStatus;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -64,16 +64,16 @@ pub(super) fn supervise(
     check_folder(command)?;
     let program = find_program(command)?;
     let Connection { channels, stdout, stderr } = connection;
-    let terminals = channels.iter().filter(|channel| channel.is_terminal);
+    let terminals = channels.iter().filter(|channel| channel.is_terminal());
     let terminals = terminals.map(|channel| (channel.carries, Arc::downgrade(&channel.source))).collect();
     let ends = Ends { stdout, stderr };
     let gate = Gate::new()?;
     let output = Mutex::new(output);
-    let idle: Vec<AtomicBool> = channels.iter().map(|_| AtomicBool::new(false)).collect();
+    let busy: Vec<AtomicUsize> = channels.iter().map(|_| AtomicUsize::new(0)).collect();
     thread::scope(|scope| {
         // Threads first: once the program runs, nothing may fail. If it does not start, its ends are closed and they
         // come to an end by themselves.
-        let carriers = start_carriers(scope, channels, &output, &gate, &idle)?;
+        let carriers = start_carriers(scope, channels, &output, &gate, &busy)?;
         let timer = Timer::start(scope, command.timeout, &interrupts)?;
         let (pid, child) = interrupts.attend(|| {
             let child = spawn(command, program, ends, owner, group)?;
@@ -84,7 +84,7 @@ pub(super) fn supervise(
         timer.begin(pid);
         started(pid.as_raw_nonzero().get().unsigned_abs());
         wait_for_end(pid, || match (owner, group) {
-            (Owner::User, Group::Ours) => stop_as_well(pid, &idle, &interrupts),
+            (Owner::User, Group::Ours) => stop_as_well(pid, &busy, &interrupts),
             (Owner::User, Group::Own) | (Owner::Us, _) => forget_stop(pid),
         });
         // The pid stays taken until the program is reaped, so until here a signal reached nobody else.
@@ -97,7 +97,13 @@ pub(super) fn supervise(
             let lost = carrier.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             output_lost = output_lost.or(lost);
         }
-        let status = status?;
+        let status = match status {
+            Ok(status) => status,
+            Err(error) => {
+                interrupts.forget(pid);
+                return Err(error.into());
+            }
+        };
         let interrupted = match status {
             // Who else would: and the command may have heard of it, and be gone, before us.
             Status::Signalled(signal @ (SIGINT | SIGQUIT)) => Some(signal),
@@ -121,12 +127,12 @@ fn start_carriers<'scope, 'env>(
     channels: Vec<Channel>,
     output: &'env Mutex<&mut dyn Output>,
     gate: &'env Gate,
-    idle: &'env [AtomicBool],
+    busy: &'env [AtomicUsize],
 ) -> io::Result<Vec<ScopedJoinHandle<'scope, Option<io::Error>>>> {
     channels
         .into_iter()
-        .zip(idle)
-        .map(|(channel, idle)| thread::Builder::new().spawn_scoped(scope, move || carry(channel, output, gate, idle)))
+        .zip(busy)
+        .map(|(channel, busy)| thread::Builder::new().spawn_scoped(scope, move || carry(channel, output, gate, busy)))
         .collect()
 }
 
@@ -244,15 +250,16 @@ fn forget_stop(pid: Pid) {
 }
 
 /// Stops us because the command was stopped by Ctrl-Z or for want of the terminal, so that the shell takes over.
-fn stop_as_well(pid: Pid, idle: &[AtomicBool], interrupts: &Interrupts) {
-    if !somebody_would_continue_us() {
+fn stop_as_well(pid: Pid, busy: &[AtomicUsize], interrupts: &Interrupts) {
+    // If that cannot be told: the kernel found that the command may be stopped, and it is most likely in our group.
+    if somebody_would_continue_us() == Some(false) {
         return forget_stop(pid);
     }
     // What it printed when it was told to stop comes first.
     let step = Duration::from_millis(10);
     for _ in 0..LAST_WORDS.as_millis() / step.as_millis() {
         thread::sleep(step);
-        if idle.iter().all(|idle| idle.load(Ordering::SeqCst)) {
+        if busy.iter().all(|busy| busy.load(Ordering::SeqCst) == 0) {
             break;
         }
     }

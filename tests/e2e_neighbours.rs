@@ -1,0 +1,239 @@
+//! Build trees that CMake refuses or that hold broken files, with the real CMake 3.31, CMake 4, Ninja and make.
+
+mod support;
+
+use std::ffi::OsString;
+use std::fs;
+
+use support::story::{Story, cached};
+use support::{Sandbox, copy_tree, tools};
+
+fn sandbox() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.prepend_path(tools::python_tools());
+    sandbox
+}
+
+/// A project that compiles nothing, and so configures at once on any machine.
+fn plain_project(sandbox: &Sandbox, folder: &str) {
+    let text = "cmake_minimum_required(VERSION 3.20)\nproject(plain LANGUAGES NONE)\n\
+        add_custom_target(app ALL COMMAND ${CMAKE_COMMAND} -E touch app.done)\n";
+    sandbox.write(&format!("{folder}CMakeLists.txt"), text);
+}
+
+/// A static library and a program.
+fn c_project(sandbox: &Sandbox) {
+    let text = "cmake_minimum_required(VERSION 3.20)\nproject(small C)\nadd_library(part STATIC part.c)\n\
+        add_executable(main main.c)\ntarget_link_libraries(main part)\n";
+    sandbox.write("CMakeLists.txt", text);
+    sandbox.write("part.c", "int part(void) { return 0; }\n");
+    sandbox.write("main.c", "int part(void);\nint main(void) { return part(); }\n");
+}
+
+#[test]
+fn another_generator_gets_a_new_tree_with_the_old_settings() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "");
+    sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build", "-DMY_OPT=7"]).expect(0);
+    let build = sandbox.project().join("build");
+    let message = "Error: generator : Ninja Does not match the generator used previously: Unix Makefiles";
+    let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
+    story.is_repaired_by_name("cmake-generator-mismatch", &[], |_| {
+        assert_eq!(cached(&build, "CMAKE_GENERATOR").as_deref(), Some("Ninja"));
+        assert_eq!(cached(&build, "MY_OPT").as_deref(), Some("7"));
+    });
+    story.is_repaired("cmake-generator-mismatch", &[], |_| assert!(build.join("build.ninja").exists()));
+}
+
+#[test]
+fn a_generator_beside_the_sources_is_left_alone() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "");
+    sandbox.run("cmake", ["-G", "Unix Makefiles", "."]).expect(0);
+    let message = "Does not match the generator used previously";
+    let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "."], message);
+    story.is_left_alone(&[]).says("holds more than a build");
+}
+
+#[test]
+fn a_generator_that_does_not_exist_is_no_mismatch() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "");
+    sandbox.run("cmake", ["-G", "Ninja", "-B", "build"]).expect(0);
+    let story = Story::new(&sandbox, ["cmake", "-G", "Nonesuch", "-B", "build"], "Could not create named generator");
+    story.is_left_alone(&[]).says("no known issue");
+}
+
+#[test]
+fn a_copied_project_gets_a_tree_of_its_own() {
+    let sandbox = sandbox();
+    let one = sandbox.root().join("one");
+    plain_project(&sandbox, "../one/");
+    let source = one.display().to_string();
+    let tree = one.join("build").display().to_string();
+    sandbox.run("cmake", ["-G", "Ninja", "-S", &source, "-B", &tree, "-DMY_OPT=7"]).expect(0);
+    copy_tree(&one, &sandbox.project());
+    let original = support::picture(&one);
+    let message = "is different than the directory";
+    let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
+    story.is_repaired("cmake-source-moved", &[], |_| {
+        let build = sandbox.project().join("build");
+        assert_eq!(cached(&build, "CMAKE_HOME_DIRECTORY"), Some(sandbox.project().display().to_string()));
+        assert_eq!(cached(&build, "MY_OPT").as_deref(), Some("7"));
+    });
+    support::story::assert_same(&original, &support::picture(&one));
+}
+
+#[test]
+fn a_tree_of_a_source_that_is_gone_is_made_anew() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "old/");
+    sandbox.run("cmake", ["-G", "Ninja", "-S", "old", "-B", "build"]).expect(0);
+    fs::rename(sandbox.project().join("old"), sandbox.project().join("new")).unwrap();
+    let message = "used to generate cache. Re-run cmake with a different source directory.";
+    let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-S", "new", "-B", "build"], message);
+    story.is_repaired("cmake-source-moved", &[], |_| {
+        let home = cached(&sandbox.project().join("build"), "CMAKE_HOME_DIRECTORY");
+        assert_eq!(home, Some(sandbox.project().join("new").display().to_string()));
+    });
+}
+
+#[test]
+fn the_tree_of_another_project_that_is_there_is_left_alone() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "one/");
+    plain_project(&sandbox, "two/");
+    sandbox.run("cmake", ["-G", "Ninja", "-S", "one", "-B", "build"]).expect(0);
+    let message = "used to generate cache. Re-run cmake with a different source directory.";
+    let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-S", "two", "-B", "build"], message);
+    story.is_left_alone(&[]).says("which is still there");
+}
+
+/// Configures with the Ninja of a temporary build environment, as pip makes one, and removes that environment.
+fn build_environment_gone(sandbox: &Sandbox) {
+    plain_project(sandbox, "");
+    let bin = sandbox.root().join("pip-build-env-x1y2/overlay/bin");
+    fs::create_dir_all(&bin).unwrap();
+    std::os::unix::fs::symlink(tools::python_tools().join("ninja"), bin.join("ninja")).unwrap();
+    let mut path = bin.as_os_str().to_owned();
+    path.push(":");
+    path.push(&sandbox.env()[&OsString::from("PATH")]);
+    let mut first = sandbox.command("/usr/bin/env");
+    first.args(["cmake", "-G", "Ninja", "-B", "build", "-DMY_OPT=7"]).env("PATH", path);
+    support::done(first.output().unwrap()).expect(0);
+    fs::remove_dir_all(sandbox.root().join("pip-build-env-x1y2")).unwrap();
+}
+
+#[test]
+fn a_tree_of_a_removed_build_environment_is_made_anew() {
+    let sandbox = sandbox();
+    build_environment_gone(&sandbox);
+    let build = sandbox.project().join("build");
+    let message = "'--version' failed with: no such file or directory";
+    let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
+    story.is_repaired("cmake-build-env-gone", &[], |_| {
+        assert!(!cached(&build, "CMAKE_MAKE_PROGRAM").unwrap().contains("pip-build-env"));
+        assert_eq!(cached(&build, "MY_OPT").as_deref(), Some("7"));
+    });
+}
+
+#[test]
+fn a_build_of_a_tree_whose_environment_is_gone_gets_its_program_back() {
+    let sandbox = sandbox();
+    build_environment_gone(&sandbox);
+    let cache = sandbox.project().join("build/CMakeCache.txt");
+    let before = fs::read(&cache).unwrap();
+    let story = Story::new(&sandbox, ["cmake", "--build", "build"], "pip-build-env-x1y2/overlay/bin/ninja");
+    story.fails();
+    story.fix_command(&["run", "--yes"]).expect(0).says("cmake-build-env-gone");
+    assert!(sandbox.project().join("build/app.done").exists());
+    story.fix(&["rollback"]).expect(0);
+    assert_eq!(fs::read(&cache).unwrap(), before);
+    story.fails();
+}
+
+#[test]
+fn a_build_program_of_another_kind_that_is_gone_is_left_alone() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "");
+    let program = sandbox.root().join("tools/ninja");
+    fs::create_dir(program.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(tools::python_tools().join("ninja"), &program).unwrap();
+    let given = format!("-DCMAKE_MAKE_PROGRAM={}", program.display());
+    sandbox.run("cmake", ["-G", "Ninja", "-B", "build", &given]).expect(0);
+    fs::remove_file(&program).unwrap();
+    let message = "failed with: no such file or directory";
+    Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message).is_left_alone(&[]);
+}
+
+#[test]
+fn half_written_files_are_built_again_and_the_rest_is_kept() {
+    let sandbox = sandbox();
+    c_project(&sandbox);
+    sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build"]).expect(0);
+    sandbox.run("cmake", ["--build", "build"]).expect(0);
+    let build = sandbox.project().join("build");
+    let object = build.join("CMakeFiles/main.dir/main.c.o");
+    let whole = build.join("CMakeFiles/part.dir/part.c.o");
+    let kept = fs::metadata(&whole).unwrap().modified().unwrap();
+    // Truncated after its sources: make takes it for done.
+    fs::write(&object, b"").unwrap();
+    fs::write(build.join("libpart.a"), &fs::read(build.join("libpart.a")).unwrap()[..40]).unwrap();
+    fs::remove_file(build.join("main")).unwrap();
+    let story = Story::new(&sandbox, ["cmake", "--build", "build"], "not recognized");
+    story.fails();
+    story.fix_command(&["run", "--yes"]).expect(0).says("cmake-truncated-objects");
+    assert!(fs::metadata(&object).unwrap().len() > 0 && build.join("main").exists());
+    assert_eq!(fs::metadata(&whole).unwrap().modified().unwrap(), kept);
+    story.fix(&["rollback"]).expect(0);
+    assert_eq!((fs::read(&object).unwrap().len(), fs::read(build.join("libpart.a")).unwrap().len()), (0, 40));
+    // What make linked meanwhile is the build's own; without it the half file shows again.
+    fs::remove_file(build.join("main")).unwrap();
+    story.fails();
+}
+
+#[test]
+fn a_broken_library_that_no_build_makes_is_left_alone() {
+    let sandbox = sandbox();
+    c_project(&sandbox);
+    sandbox.write("vendor/libgiven.a", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n");
+    let text = fs::read_to_string(sandbox.project().join("CMakeLists.txt")).unwrap();
+    sandbox.write("CMakeLists.txt", text + "target_link_libraries(main ${CMAKE_SOURCE_DIR}/vendor/libgiven.a)\n");
+    sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build"]).expect(0);
+    let message = "vendor/libgiven.a: file format not recognized";
+    Story::new(&sandbox, ["cmake", "--build", "build"], message).is_left_alone(&[]);
+}
+
+fn sandbox_with_cmake4(minimum: &str) -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.prepend_path(tools::cmake4());
+    let text = format!("cmake_minimum_required(VERSION {minimum})\nproject(old NONE)\n");
+    sandbox.write("vendor/CMakeLists.txt", text);
+    let text = "cmake_minimum_required(VERSION 3.20)\nproject(app LANGUAGES NONE)\nadd_subdirectory(vendor)\n";
+    sandbox.write("CMakeLists.txt", text);
+    sandbox
+}
+
+#[test]
+fn a_minimum_that_cmake_4_refuses_is_lifted_for_the_run() {
+    let sandbox = sandbox_with_cmake4("3.1");
+    let message = "Compatibility with CMake < 3.5 has been removed from CMake.";
+    let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
+    story.fails();
+    let sources = support::picture(&sandbox.project().join("vendor"));
+    let done = story.fix_command(&["run", "--yes"]).expect(0);
+    done.says("cmake-minimum-removed").says("CMAKE_POLICY_VERSION_MINIMUM=3.5");
+    support::story::assert_same(&sources, &support::picture(&sandbox.project().join("vendor")));
+    // Nothing of ours was written that could be taken back; CMake keeps the value in the tree that it made.
+    assert_eq!(support::picture(&sandbox.state()), support::Picture::new());
+    fs::remove_dir_all(sandbox.project().join("build")).unwrap();
+    story.fails();
+}
+
+#[test]
+fn a_minimum_that_is_too_new_is_left_alone() {
+    let sandbox = sandbox_with_cmake4("99.0");
+    let message = "CMake 99.0 or higher is required.";
+    let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
+    story.is_left_alone(&[]).says("no known issue");
+}

@@ -1,0 +1,83 @@
+//! CMake builds that a setup.py drives, in trees that are named for platform and Python or by TRITON_BUILD_DIR.
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use support::llvm_mini::{Installs, MISSING};
+use support::story::{Story, cached};
+use support::{Sandbox, fixture_project, tools};
+
+const BUILD: [&str; 3] = ["python", "setup.py", "build"];
+
+/// A project whose build tree was made with the old LLVM; the environment asks for the new one.
+fn stale(tree: Option<&str>) -> (Sandbox, Installs) {
+    let mut sandbox = Sandbox::new();
+    sandbox.prepend_path(tools::python_tools());
+    let installs = Installs::two_commits(&sandbox);
+    fs::copy(fixture_project("llvm-mini/setup.py"), sandbox.project().join("setup.py")).unwrap();
+    if let Some(tree) = tree {
+        sandbox.set("TRITON_BUILD_DIR", sandbox.project().join(tree));
+    }
+    sandbox.set("LLVM_SYSPATH", installs.path("llvm-old"));
+    sandbox.run("/usr/bin/env", BUILD).expect(0);
+    sandbox.set("LLVM_SYSPATH", installs.path("llvm-new"));
+    sandbox.set("APP_BACKENDS", "amd");
+    (sandbox, installs)
+}
+
+/// The one tree below `build`.
+fn tagged_tree(sandbox: &Sandbox) -> PathBuf {
+    let entries = fs::read_dir(sandbox.project().join("build")).unwrap();
+    let mut trees: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| is_tree(path)).collect();
+    assert_eq!(trees.len(), 1, "{trees:?}");
+    trees.remove(0)
+}
+
+fn is_tree(path: &std::path::Path) -> bool {
+    path.file_name().unwrap().to_string_lossy().starts_with("cmake.")
+}
+
+#[test]
+fn a_tree_named_for_platform_and_python_is_found() {
+    let (sandbox, installs) = stale(None);
+    let tree = tagged_tree(&sandbox);
+    // Of another Python: it is not this build's.
+    let other = tree.with_file_name("cmake.linux-x86_64-cpython-3.8");
+    support::copy_tree(&tree, &other);
+    Story::new(&sandbox, BUILD, MISSING).is_repaired("tda-1.9", &[], |_| {
+        assert_eq!(cached(&tree, "LLVM_DIR"), Some(installs.package("llvm-new", "llvm")));
+        assert_eq!(cached(&other, "LLVM_DIR"), Some(installs.package("llvm-old", "llvm")));
+    });
+}
+
+#[test]
+fn the_tree_that_triton_build_dir_names_is_found() {
+    let (sandbox, installs) = stale(Some("elsewhere/tree"));
+    let tree = sandbox.project().join("elsewhere/tree");
+    Story::new(&sandbox, BUILD, MISSING).is_repaired("tda-1.9", &[], |_| {
+        assert_eq!(cached(&tree, "LLVM_DIR"), Some(installs.package("llvm-new", "llvm")));
+    });
+}
+
+#[test]
+fn a_tree_outside_of_the_project_needs_a_word_on_the_command_line() {
+    let (sandbox, installs) = stale(Some("../scratch"));
+    let tree = sandbox.root().join("scratch");
+    let story = Story::new(&sandbox, BUILD, MISSING);
+    story.is_left_alone(&[]).says("--allow-path");
+    story.fix_command(&["run", "--yes", "--allow-path", "../scratch"]).expect(0);
+    assert_eq!(cached(&tree, "LLVM_DIR"), Some(installs.package("llvm-new", "llvm")));
+    story.fix(&["rollback"]).expect(0);
+    assert_eq!(cached(&tree, "LLVM_DIR"), Some(installs.package("llvm-old", "llvm")));
+    story.fails();
+}
+
+#[test]
+fn a_mismatched_pair_under_setuptools_is_left_alone() {
+    let (sandbox, installs) = stale(None);
+    fs::remove_dir_all(installs.path("llvm-new")).unwrap();
+    installs.mix("llvm-new");
+    Story::new(&sandbox, BUILD, MISSING).is_left_alone(&[]).says_in_any_layout("were not built together");
+}

@@ -1,0 +1,8 @@
+//! Transactions, their recovery and their rollback, on real files with real programs.
+
+#[cfg(debug_assertions)]
+mod crash;
+mod files;
+mod kill;
+mod places;
+mod repairs;
