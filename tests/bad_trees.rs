@@ -214,10 +214,6 @@ impl SmallDisk {
     fn make_read_only(&self) {
         assert!(Command::new("mount").args(["-o", "remount,ro"]).arg(&self.0).status().unwrap().success());
     }
-
-    fn make_writable(&self) {
-        assert!(Command::new("mount").args(["-o", "remount,rw"]).arg(&self.0).status().unwrap().success());
-    }
 }
 
 impl Drop for SmallDisk {
