@@ -37,7 +37,12 @@ fn main() -> anyhow::Result<()> {
 
     let meta = fs::metadata(&build)?;
     let before = TreeImage { device: meta.dev(), inode: meta.ino(), files, bytes: files * bytes, at_least: false };
-    let changes = [Change::RemoveTree(RemoveTree { path: build.clone(), before, kind: TreeKind::Derived, folder: TreeFolder::Goes })];
+    let changes = [Change::RemoveTree(RemoveTree {
+        path: build.clone(),
+        before,
+        kind: TreeKind::Derived,
+        folder: TreeFolder::Goes,
+    })];
     let order = Order {
         recipe: "bench",
         slug: "bench",

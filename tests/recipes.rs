@@ -91,9 +91,8 @@ fn repairable() -> Vec<Case> {
         }
         let case = Case::new(&fixture);
         let planned = case.fix(&["-n", "--json"]);
-        let document: serde_json::Value = serde_json::from_str(&planned.stdout).unwrap_or_else(|error| {
-            panic!("{}: {error}\n{}{}", case.name(), planned.stdout, planned.stderr)
-        });
+        let document: serde_json::Value = serde_json::from_str(&planned.stdout)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{}{}", case.name(), planned.stdout, planned.stderr));
         if document["outcome"] == "would_change" {
             all.push(case);
         }
@@ -233,7 +232,13 @@ fn the_patch_gives_what_the_repair_gives() {
             let content = |picture: &Picture, case: &Case| {
                 picture.get(&name).map(|entry| case.neutral(&String::from_utf8_lossy(&entry.content)))
             };
-            assert_eq!(content(&by_patch, &other), content(&by_repair, &repaired), "{}: {}", case.name(), name.display());
+            assert_eq!(
+                content(&by_patch, &other),
+                content(&by_repair, &repaired),
+                "{}: {}",
+                case.name(),
+                name.display()
+            );
         }
     }
     assert!(carried >= 2, "only {carried} patches");

@@ -75,9 +75,11 @@ impl<'s> Story<'s> {
 
     /// From failure to failure: `check` looks at the sandbox while the repair stands, and at what `fix run` said.
     ///
-    /// `tree` is what the repair may touch; it comes back byte for byte.
+    /// The project comes back byte for byte.
     #[track_caller]
     pub fn is_repaired(&self, recipe: &str, flags: &[&str], check: impl FnOnce(&Done)) {
+        // The failing command writes as well, and less when it fails again.
+        self.fails();
         self.fails();
         let before = contents(&self.sandbox.project());
         let mut args = vec!["run", "--yes"];
@@ -108,7 +110,6 @@ impl<'s> Story<'s> {
     /// Sees that `fix run` changes nothing and ends as the command does; returns what it said.
     #[track_caller]
     pub fn is_left_alone(&self, flags: &[&str]) -> Done {
-        // The failing command writes as well: only what it leaves when it runs once more can be compared.
         self.fails();
         let status = self.fails().code;
         let (project, home) = (contents(&self.sandbox.project()), picture(&self.sandbox.home()));
