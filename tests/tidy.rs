@@ -41,6 +41,14 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Says whether a file holds unit tests only: it is compiled under `cfg(test)` by the module that it belongs to.
+fn is_test(path: &Path) -> bool {
+    let stem = path.file_stem().unwrap().to_str().unwrap();
+    stem.ends_with("tests")
+        || ["golden", "laws", "samples", "testing"].contains(&stem)
+        || path.components().any(|part| part.as_os_str() == "tests")
+}
+
 fn sources(below: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![below.to_owned()];
@@ -49,7 +57,7 @@ fn sources(below: &Path) -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test(&path) {
                 found.push(path);
             }
         }
@@ -112,10 +120,8 @@ fn modules_import_downwards_only() {
 #[test]
 fn only_the_command_line_prints() {
     let mut broken = Vec::new();
+    // The macros panic where nothing can be written: in cli, `output` is used instead.
     for path in sources(&root().join("src")) {
-        if module(&path) == "cli" || module(&path) == "main" {
-            continue;
-        }
         let text = fs::read_to_string(&path).unwrap();
         for (number, line) in code(&text) {
             if ["println!(", "print!(", "dbg!("].iter().any(|word| line.contains(word)) {
@@ -123,7 +129,7 @@ fn only_the_command_line_prints() {
             }
         }
     }
-    assert!(broken.is_empty(), "prints outside cli:\n{}", broken.join("\n"));
+    assert!(broken.is_empty(), "prints by a macro:\n{}", broken.join("\n"));
 }
 
 #[test]

@@ -10,9 +10,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::args::Apply;
+use super::output;
 use super::reading::{Asking, Reader, Reading, origin_of, recipe_of};
 use super::repair::{Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission};
-use super::session::Session;
+use super::session::{Session, for_screen};
 use super::{convert, environment, planfile, selecting, writing};
 use crate::change::{Change, EnvOverlay};
 use crate::diagnosis::{Confidence, Finding, Origin, examine};
@@ -107,11 +108,11 @@ pub fn show(session: &Session, found: &[Found]) {
         // The plan is shown whole right below.
         shown.repair = Vec::new();
         let diagnosis = report::Diagnosis { findings: vec![shown], outcome: Outcome::Found, unmatched: None };
-        anstream::print!("{}", report::text::render_diagnosis(&diagnosis, &session.text_style()));
+        output::show(&report::text::render_diagnosis(&diagnosis, &session.text_style()));
         if let Ok(plan) = &one.plan
             && plan.acts()
         {
-            anstream::print!("{}", render_for_screen(plan, session.lang(), &session.screen_style()));
+            output::show(&render_for_screen(plan, session.lang(), &session.screen_style()));
         }
     }
 }
@@ -136,7 +137,7 @@ pub fn write_patch(session: &Session, found: &[Found]) -> Result<()> {
         session.say(&Text::new(format!("not in the patch: {path} ({en})"), format!("未包含在补丁中：{path}（{zh}）")));
     }
     if target == Path::new("-") {
-        std::io::stdout().write_all(&patch.bytes)?;
+        output::hand_out(&patch.bytes);
         return Ok(());
     }
     let path = session.resolve(target);
@@ -271,7 +272,7 @@ fn apply(
 /// Says what the user does next where no command was given: the environment to set, and to run the build again.
 fn next_step(session: &Session, overlay: &EnvOverlay) {
     for line in environment::shell_lines(overlay) {
-        anstream::eprintln!("  {line}");
+        output::tell(&format!("  {}\n", for_screen(&line)));
     }
     session.say(&Text::new(
         "next: run your build again (or let `fix run -- CMD` do it)",
@@ -283,9 +284,9 @@ fn close(session: &Session, mut result: ApplyResult, outcome: Outcome, code: u8)
     result.outcome = outcome;
     result.exit_code = code;
     if session.common.json {
-        print!("{}", report::json::render(&result));
+        output::hand_out(report::json::render(&result).as_bytes());
     } else if !session.common.quiet {
-        anstream::print!("{}", report::text::render_apply(&result, &session.text_style()));
+        output::show(&report::text::render_apply(&result, &session.text_style()));
     }
     Ok(code)
 }

@@ -33,6 +33,7 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
         rank,
         confidence,
         applicability: plan.map_or(finding.applicability, |plan| plan.applicability),
+        case: finding.case().map(|case| case.name.clone()).unwrap_or_default(),
         params: finding.params(),
         evidence: finding
             .evidence

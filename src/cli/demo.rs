@@ -5,12 +5,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 use super::args::Demo;
+use super::output;
 use super::session::Session;
 use crate::recipe::{Lang, Text};
 
@@ -135,15 +136,14 @@ impl Story<'_> {
             std::thread::sleep(std::time::Duration::from_millis(1500));
         }
         let style = self.session.styles().heading;
-        anstream::println!("\n{style}{}{style:#}", text.get(self.session.lang()));
+        output::show(&format!("\n{style}{}{style:#}\n", text.get(self.session.lang())));
     }
 
     /// Shows a command and runs it in a folder of the demo; returns its exit status.
     fn show(&self, tools: &Tools, folder: &str, command: &[String]) -> Result<i32> {
         let shown = shell_words::join(command).replace(&format!("{}/", self.place.display()), "../");
         let style = self.session.styles().command;
-        anstream::println!("{style}$ {shown}{style:#}");
-        std::io::stdout().flush()?;
+        output::show(&format!("{style}$ {shown}{style:#}\n"));
         let mut words: Vec<OsString> = command.iter().map(OsString::from).collect();
         if words[0] == "fix" {
             let own = std::env::current_exe().context("cannot find the program `fix` itself")?;

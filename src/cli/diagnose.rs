@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use super::args::Diagnose;
+use super::output;
 use super::reading::{Asking, Reader, origin_of};
 use super::session::Session;
 use super::{convert, selecting, writing};
@@ -49,9 +50,9 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
     let unmatched = (outcome == Outcome::NoMatch).then(|| Unmatched { telling, nearest: Vec::new() });
     let diagnosis = report::Diagnosis { findings: shown, outcome, unmatched };
     if session.common.json {
-        print!("{}", report::json::render(&diagnosis));
+        output::hand_out(report::json::render(&diagnosis).as_bytes());
     } else {
-        anstream::print!("{}", report::text::render_diagnosis(&diagnosis, &session.text_style()));
+        output::show(&report::text::render_diagnosis(&diagnosis, &session.text_style()));
         writing::mention_unfinished(session);
     }
     Ok(u8::from(standing))

@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use super::args::{List, Show};
+use super::output;
 use super::reading::recipe_of;
 use super::selecting;
 use super::session::Session;
@@ -34,9 +35,9 @@ pub fn list(args: &List, session: &Session) -> Result<u8> {
         .collect();
     let document = report::Catalogue { recipes };
     if session.common.json {
-        print!("{}", report::json::render(&document));
+        output::hand_out(report::json::render(&document).as_bytes());
     } else {
-        anstream::print!("{}", report::text::render_catalogue(&document, &session.text_style()));
+        output::show(&report::text::render_catalogue(&document, &session.text_style()));
     }
     Ok(0)
 }
@@ -50,13 +51,13 @@ pub fn show(args: &Show, session: &Session) -> Result<u8> {
         .collect::<Result<_>>()?;
     for (at, page) in pages.iter().enumerate() {
         if session.common.json {
-            print!("{}", report::json::render(page));
+            output::hand_out(report::json::render(page).as_bytes());
             continue;
         }
         if at > 0 {
-            println!();
+            output::show("\n");
         }
-        anstream::print!("{}", report::text::render_recipe(page, &session.text_style()));
+        output::show(&report::text::render_recipe(page, &session.text_style()));
     }
     Ok(0)
 }

@@ -8,6 +8,7 @@ mod diagnose;
 mod environment;
 pub mod fixture;
 mod list;
+mod output;
 mod plan;
 mod planfile;
 mod progress;
@@ -22,11 +23,11 @@ mod trial;
 pub mod vocabulary;
 mod writing;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use crate::os::signals;
 use crate::recipe::Text;
+use crate::report::{self, Failure, Outcome};
 use args::Command;
 use session::Session;
 
@@ -52,15 +53,19 @@ pub fn main() -> ExitCode {
         }
     };
     let own_failure = if matches!(cli.command, Command::Run(_)) { RUN_FAILED } else { FAILED };
+    let json = cli.common.json;
     let session = match Session::new(cli.common) {
         Ok(session) => session,
         Err(error) => {
-            anstream::eprintln!("error: {error:#}");
+            output::tell(&format!("error: {}\n", session::for_screen(&format!("{error:#}"))));
+            if json {
+                print_failure(&format!("{error:#}"), Outcome::Failed, own_failure);
+            }
             return ExitCode::from(own_failure);
         }
     };
     let done = dispatch(&cli.command, &session);
-    let flushed = std::io::stdout().flush();
+    let flushed = output::finish();
     match (done, flushed) {
         (Ok(Code::Exit(code)), Ok(())) => ExitCode::from(code),
         (Ok(Code::Signal(signal)), _) => {
@@ -71,15 +76,31 @@ pub fn main() -> ExitCode {
             if error.kind() == std::io::ErrorKind::BrokenPipe {
                 return ExitCode::from(code);
             }
-            anstream::eprintln!("error: cannot write the output: {error}");
+            output::tell(&format!("error: cannot write the output: {error}\n"));
             ExitCode::from(own_failure)
         }
         (Err(error), _) => {
             session.fail(&error);
             let refused = error.downcast_ref::<Refused>().is_some();
-            ExitCode::from(if refused && own_failure == FAILED { 1 } else { own_failure })
+            let outcome = if refused { Outcome::Refused } else { Outcome::Failed };
+            let code = if refused && own_failure == FAILED { 1 } else { own_failure };
+            if json {
+                print_failure(&format!("{error:#}"), outcome, code);
+            }
+            ExitCode::from(code)
         }
     }
+}
+
+/// Hands a failure of ours to a program that asked for JSON.
+fn print_failure(error: &str, outcome: Outcome, exit_code: u8) {
+    let (error, hint) = match error.split_once("\nhint: ") {
+        Some((error, hint)) => (error.to_owned(), Some(hint.to_owned())),
+        None => (error.to_owned(), None),
+    };
+    output::hand_out(report::json::render(&Failure { outcome, exit_code, error, hint }).as_bytes());
+    // Whoever went away does not want it.
+    let _ = output::finish();
 }
 
 /// How the process ends.

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::apply::{examine_all, non_empty, show, write_patch};
 use super::args::Plan as Args;
+use super::output;
 use super::session::Session;
 use super::{convert, planfile, selecting};
 use crate::diagnosis::Confidence;
@@ -55,9 +56,9 @@ pub fn run(args: &Args, session: &Session) -> Result<u8> {
         return Ok(result.exit_code);
     }
     if session.common.json {
-        print!("{}", report::json::render(&result));
+        output::hand_out(report::json::render(&result).as_bytes());
     } else if !session.common.quiet {
-        anstream::print!("{}", report::text::render_plan(&result, &session.text_style()));
+        output::show(&report::text::render_plan(&result, &session.text_style()));
     }
     Ok(result.exit_code)
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Refused;
 use super::apply::{Found, examine_all, non_empty};
+use super::output;
 use super::selecting;
 use super::session::Session;
 use crate::diagnosis::Finding;
@@ -91,7 +92,7 @@ pub fn write(session: &Session, path: &Path, planned: &[(&Finding, &Plan)], comm
     let mut text = serde_json::to_string_pretty(&file)?;
     text.push('\n');
     if path == Path::new("-") {
-        std::io::stdout().write_all(text.as_bytes())?;
+        output::hand_out(text.as_bytes());
         return Ok(digest);
     }
     let path = session.resolve(path);

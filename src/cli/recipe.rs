@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use super::args::RecipeAction;
-use super::session::Session;
+use super::output;
+use super::session::{Session, for_screen};
 use super::trial;
 use crate::recipe::catalogue::Catalogue;
 use crate::recipe::docs::{self, Freshness};
@@ -32,7 +33,7 @@ fn anchors() -> Result<u8> {
     all.sort();
     all.dedup();
     for anchor in all {
-        println!("{anchor}");
+        output::show(&format!("{anchor}\n"));
     }
     Ok(0)
 }
@@ -53,7 +54,7 @@ fn new(session: &Session, id: &str, recipes: &Path) -> Result<u8> {
         let folder = path.parent().context("a file lies in a folder")?;
         std::fs::create_dir_all(folder.as_path()).with_context(|| format!("cannot make `{folder}`"))?;
         std::fs::write(path.as_path(), text).with_context(|| format!("cannot write `{path}`"))?;
-        println!("{path}");
+        output::show(&format!("{path}\n"));
     }
     for name in &made.folders {
         let folder = root.resolve(name);
@@ -73,7 +74,7 @@ fn check(session: &Session, paths: &[std::path::PathBuf]) -> Result<u8> {
         mistakes.extend(lint::lint_path(path.as_path(), session.vocabulary())?);
     }
     for mistake in &mistakes {
-        println!("{mistake}\nhint: {}", mistake.hint);
+        output::show(&for_screen(&format!("{mistake}\nhint: {}\n", mistake.hint)));
     }
     if mistakes.is_empty() {
         session.say(&Text::new("the recipes are sound", "配方检查通过"));
@@ -102,7 +103,7 @@ fn reference(session: &Session, file: &Path, mode: Mode) -> Result<u8> {
             match docs::compare(&stored, &text) {
                 Freshness::Fresh => Ok(0),
                 Freshness::Stale { line, .. } => {
-                    println!("{path}:{line}: not what the recipes say\nhint: run `fix recipe docs`");
+                    output::show(&format!("{path}:{line}: not what the recipes say\nhint: run `fix recipe docs`\n"));
                     Ok(1)
                 }
             }

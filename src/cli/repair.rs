@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::convert;
+use super::output;
 use super::progress::Progress;
 use super::reading::{Asking, Reader, Reading};
 use super::session::Session;
@@ -117,7 +118,7 @@ impl Build<'_> {
         let style = self.session.styles().command;
         if !self.session.common.quiet {
             let command = crate::diff::shown_command(&rerun.argv, &mut Redactor::new(Profile::Secrets));
-            anstream::eprintln!("{style}$ {command}{style:#}");
+            output::tell(&format!("{style}$ {command}{style:#}\n"));
         }
         let mut noted = Ok(());
         let mut attempt = self.run(rerun, overlay, self.timeout, &mut |pid| {

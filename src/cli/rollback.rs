@@ -5,8 +5,9 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::args::{History, HistoryAction, Rollback};
+use super::output;
 use super::progress::Progress;
-use super::session::Session;
+use super::session::{Session, for_screen};
 use super::{convert, writing};
 use crate::change::AbsPath;
 use crate::evidence::Host;
@@ -35,9 +36,9 @@ pub fn history(args: &History, session: &Session) -> Result<u8> {
     let groups = transaction::history(&state)?;
     let document = report::History { groups: groups.iter().rev().map(line).collect() };
     if session.common.json {
-        print!("{}", report::json::render(&document));
+        output::hand_out(report::json::render(&document).as_bytes());
     } else {
-        anstream::print!("{}", report::text::render_history(&document, &session.text_style()));
+        output::show(&report::text::render_history(&document, &session.text_style()));
         writing::mention_unfinished(session);
     }
     Ok(0)
@@ -108,9 +109,9 @@ pub fn run(args: &Rollback, session: &Session) -> Result<u8> {
 
 fn print(session: &Session, result: &RollbackResult) {
     if session.common.json {
-        print!("{}", report::json::render(result));
+        output::hand_out(report::json::render(result).as_bytes());
     } else if !session.common.quiet {
-        anstream::print!("{}", report::text::render_rollback(result, &session.text_style()));
+        output::show(&report::text::render_rollback(result, &session.text_style()));
     }
 }
 
@@ -127,7 +128,7 @@ fn preview(session: &Session, state: &StateDir, which: &Which) -> Result<u8> {
         return Ok(0);
     };
     for path in restored_paths(state, &group.id) {
-        println!("{path}");
+        output::show(&format!("{}\n", for_screen(&path.to_string())));
     }
     session.say(&Text::new(
         format!("dry run: `fix rollback {}` would put these back", group.id),
@@ -227,7 +228,7 @@ fn show_drift(session: &Session, drift: &Drift) {
         let before = crate::change::FileImage { bytes: old.clone(), mode: *mode };
         let after = crate::change::FileImage { bytes: new.clone(), mode: *now };
         let shown = crate::diff::render_file(path, &before, &after, session.lang(), &session.screen_style());
-        anstream::eprint!("{shown}");
+        output::tell(&shown);
         return;
     }
     let say = |version: &Version| match version {

@@ -6,11 +6,12 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::args::Run;
+use super::output;
 use super::reading::Reader;
 use super::repair::{
     Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, withheld,
 };
-use super::session::Session;
+use super::session::{Session, for_screen};
 use super::{Code, convert, selecting, writing};
 use crate::change::EnvOverlay;
 use crate::diagnosis::{Confidence, Finding};
@@ -42,13 +43,18 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
         build.diagnose(&mut attempt, &rerun, &EnvOverlay::default())?;
     }
     let mut course = Course::new(session, build, rerun, &attempt);
-    let last = if uninteresting { attempt } else { course.follow(attempt, args.max_repairs)? };
+    // A run that went well has no failure to repair: what was found in it is only told.
+    let last = if attempt.passed() || interrupted { attempt } else { course.follow(attempt, args.max_repairs)? };
     course.close(&last)
 }
 
 fn not_started(session: &Session, error: &SpawnError) -> Code {
+    let code = status(error.shell_code());
     session.warn(&Text::new(error.to_string(), error.to_string()));
-    Code::Exit(status(error.shell_code()))
+    if session.common.json {
+        super::print_failure(&error.to_string(), Outcome::Failed, code);
+    }
+    Code::Exit(code)
 }
 
 fn status(code: i32) -> u8 {
@@ -151,10 +157,10 @@ impl<'a> Course<'a> {
         // The plan is shown whole right below.
         shown.repair = Vec::new();
         let diagnosis = report::Diagnosis { findings: vec![shown], outcome: Outcome::Found, unmatched: None };
-        anstream::eprintln!();
-        anstream::eprint!("{}", report::text::render_diagnosis(&diagnosis, &self.session.text_style()));
+        output::tell("\n");
+        output::tell(&report::text::render_diagnosis(&diagnosis, &self.session.text_style()));
         let lang = self.session.lang();
-        anstream::eprint!("{}", crate::diff::render_for_screen(plan, lang, &self.session.screen_style()));
+        output::tell(&crate::diff::render_for_screen(plan, lang, &self.session.screen_style()));
     }
 
     /// Says whether a plan may be carried out; notes why not.
@@ -293,7 +299,7 @@ impl<'a> Course<'a> {
         let roots = self.session.roots()?;
         let host = self.session.host_with(&self.overlay);
         let surroundings = Surroundings { host: &host, command: Some(&self.rerun.argv), roots: &roots };
-        if !last.passed() {
+        if !last.passed() || !kept {
             self.result.remaining = last
                 .findings
                 .iter()
@@ -310,7 +316,7 @@ impl<'a> Course<'a> {
 
     fn tell(&self, last: &Attempt) -> Result<()> {
         if self.session.common.json {
-            print!("{}", report::json::render(&self.result));
+            output::hand_out(report::json::render(&self.result).as_bytes());
             return Ok(());
         }
         // A failure that no recipe knows is the command's own: one line says that it was looked at.
@@ -322,7 +328,7 @@ impl<'a> Course<'a> {
             return Ok(());
         }
         if !self.session.common.quiet {
-            anstream::eprint!("\n{}", report::text::render_run(&self.result, &self.session.text_style()));
+            output::tell(&format!("\n{}", report::text::render_run(&self.result, &self.session.text_style())));
             self.tell_environment();
         }
         Ok(())
@@ -338,7 +344,7 @@ impl<'a> Course<'a> {
             "此修复仅对本次运行有效；如需用于您的 shell：",
         ));
         for line in super::environment::shell_lines(&self.overlay) {
-            anstream::eprintln!("  {line}");
+            output::tell(&format!("  {}\n", for_screen(&line)));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
 
 use super::args::{Common, Language, Level, When};
+use super::output;
 use super::{Refused, vocabulary};
 use crate::change::{AbsPath, AllowedRoots, EnvOverlay};
 use crate::diff::{Colour, ScreenStyle};
@@ -144,8 +145,7 @@ impl Session {
 
     /// Asks a yes-or-no question on the terminal; an empty answer is no.
     pub fn ask(&self, question: &Text) -> Result<bool> {
-        eprint!("{} [y/N] ", question.get(self.lang));
-        io::stderr().flush()?;
+        output::tell(&format!("{} [y/N] ", question.get(self.lang)));
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes" | "是" | "好"))
@@ -157,8 +157,7 @@ impl Session {
             format!("This cannot be taken back. Type `{word}` to go on:"),
             format!("此操作无法撤销。请输入 `{word}` 以继续："),
         );
-        eprint!("{} ", question.get(self.lang));
-        io::stderr().flush()?;
+        output::tell(&format!("{} ", question.get(self.lang)));
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
         Ok(answer.trim() == word)
@@ -167,13 +166,13 @@ impl Session {
     /// Says a sentence on standard error.
     pub fn say(&self, text: &Text) {
         if !self.common.quiet {
-            anstream::eprintln!("{}", text.get(self.lang));
+            output::tell(&format!("{}\n", for_screen(text.get(self.lang))));
         }
     }
 
     /// Says what must not be missed, also with `--quiet`.
     pub fn warn(&self, text: &Text) {
-        anstream::eprintln!("fix: {}", text.get(self.lang));
+        output::tell(&format!("fix: {}\n", for_screen(text.get(self.lang))));
     }
 
     /// Says an error and how to mend it; a hint stands on a line of its own.
@@ -182,9 +181,9 @@ impl Session {
             Some(refused) => refused.0.get(self.lang).to_owned(),
             None => format!("{error:#}"),
         };
-        let text = escape_for_terminal(redact(&text).as_str());
+        let text = for_screen(&text);
         let bad = self.styles().bad;
-        anstream::eprintln!("{bad}{}{bad:#} {text}", Text::new("error:", "错误：").get(self.lang));
+        output::tell(&format!("{bad}{}{bad:#} {text}\n", Text::new("error:", "错误：").get(self.lang)));
     }
 
     /// How results are laid out; colours are taken out where the stream takes none.
@@ -214,6 +213,11 @@ impl Session {
             std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
         })
     }
+}
+
+/// Makes a sentence of ours fit for a terminal: names in it come from elsewhere.
+pub fn for_screen(text: &str) -> String {
+    escape_for_terminal(redact(text).as_str())
 }
 
 fn host_in(project: &AbsPath, env: &BTreeMap<OsString, OsString>) -> LocalHost {

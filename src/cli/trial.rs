@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::fixture::{Fixture, with_root};
+use super::output;
 use super::reading::{Asking, Reader, Reading};
-use super::session::Session;
+use super::session::{Session, for_screen};
 use crate::change::AbsPath;
 use crate::diagnosis::{Confidence, Finding, Origin};
 use crate::evidence::LocalHost;
@@ -35,11 +36,11 @@ pub fn run(session: &Session, ids: &[String], recipes: &Path, fixtures: &Path) -
         } else {
             failed += 1;
             for mistake in mistakes {
-                println!("{}/{}: {mistake}", fixture.id, fixture.name);
+                output::show(&for_screen(&format!("{}/{}: {mistake}\n", fixture.id, fixture.name)));
             }
         }
     }
-    println!("{passed} passed, {failed} failed");
+    output::show(&format!("{passed} passed, {failed} failed\n"));
     Ok(u8::from(failed > 0))
 }
 

@@ -11,7 +11,7 @@ use super::session::Session;
 use crate::change::AbsPath;
 use crate::recipe::Text;
 use crate::redact::{Profile, Redactor};
-use crate::transaction::{self, Group, Limits, RecoveredOutcome, Scope, StateDir};
+use crate::transaction::{self, Group, Limits, RecoveredOutcome, Scope, StateDir, Unrecoverable};
 
 /// Undoes what an earlier `fix` left behind when it was killed, for the same folder.
 pub fn recover(session: &Session, state: &StateDir, root: &AbsPath) -> Result<()> {
@@ -31,7 +31,14 @@ pub fn recover(session: &Session, state: &StateDir, root: &AbsPath) -> Result<()
                 ))
                 .into());
             }
-            RecoveredOutcome::Left(why) => session.say(&Text::new(
+            // It is not cut off. Where this command wants the same files, it is refused with the holder's name.
+            RecoveredOutcome::Left(Unrecoverable::AtWork(_)) => {}
+            RecoveredOutcome::Left(
+                why @ (Unrecoverable::OtherMachine
+                | Unrecoverable::OtherBoot
+                | Unrecoverable::OtherFileSystem(_)
+                | Unrecoverable::ChildRuns(_)),
+            ) => session.say(&Text::new(
                 format!("an earlier repair (`{recipe}`) was cut off and is left alone: {why}"),
                 format!("先前的修复（`{recipe}`）被中断，未作处理：{why}"),
             )),

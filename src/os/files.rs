@@ -365,6 +365,13 @@ impl Folder {
         fs::syncfs(&self.fd).map_err(|errno| failed("synchronise", self.path.clone(), errno))
     }
 
+    /// Asks whether entries may be added and removed here.
+    pub fn check_writable(&self) -> Result<(), FileError> {
+        let access = fs::Access::WRITE_OK | fs::Access::EXEC_OK;
+        fs::accessat(&self.fd, ".", access, AtFlags::EACCESS)
+            .map_err(|errno| failed("change the folder", self.path.clone(), errno))
+    }
+
     /// Makes an error about an entry of this folder.
     pub fn error(&self, action: &'static str, name: &OsStr, source: io::Error) -> FileError {
         FileError { action, path: self.join(name), source }

@@ -186,7 +186,8 @@ impl Shared {
                 return;
             }
             let again = child.interrupted.replace(signal).is_some();
-            let by_terminal = matches!(origin.cause, Cause::Kernel) && child.group == Group::Ours;
+            // Of a terminal that goes away only the session's leader is told, and that may be us.
+            let by_terminal = matches!(origin.cause, Cause::Kernel) && child.group == Group::Ours && signal != SIGHUP;
             match child.owner {
                 Owner::User if child.ended && again => leave_by(signal),
                 Owner::User if child.ended => {}

@@ -220,7 +220,9 @@ impl Copier {
     ) -> Result<(), FileError> {
         let inner_to = match to.create_folder(to_name, 0o700) {
             Err(error) if error.errno() == Some(Errno::EXIST) => {
-                to.set_mode(to_name, 0o700)?;
+                if to.status(to_name)?.is_some_and(|there| there.mode & 0o700 != 0o700) {
+                    to.set_mode(to_name, 0o700)?;
+                }
                 to.open_child(to_name)?
             }
             made => made?,
@@ -291,18 +293,26 @@ pub fn copy_bytes(from: &Folder, name: &OsStr, to: &mut std::fs::File) -> io::Re
 /// Gives a copy the owner, attributes, mode and times of its source; the times last.
 fn dress(from: &Folder, name: &OsStr, to: &Folder, to_name: &OsStr, status: &Status) -> Result<(), FileError> {
     let there = to.status(to_name)?.ok_or_else(|| to.error("inspect", to_name, io::Error::from(Errno::NOENT)))?;
-    if (there.user, there.group) != (status.user, status.group) {
+    let is_foreign = (there.user, there.group) != (status.user, status.group);
+    if is_foreign {
         to.set_owner(to_name, status.user, status.group)?;
     }
     if matches!(status.kind, Kind::File | Kind::Folder) {
+        let present = to.attributes(to_name);
         for (key, value) in from.attributes(name) {
-            to.set_attribute(to_name, &key, &value)?;
+            if !present.contains(&(key.clone(), value.clone())) {
+                to.set_attribute(to_name, &key, &value)?;
+            }
         }
     }
-    if status.kind != Kind::Link {
+    // A change of owner takes the set-user-id bit away.
+    if status.kind != Kind::Link && (is_foreign || there.mode != status.mode) {
         to.set_mode(to_name, status.mode)?;
     }
-    to.set_times(to_name, status.accessed, status.modified)
+    if there.modified != status.modified {
+        to.set_times(to_name, status.accessed, status.modified)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub fn scaffold(id: &str, catalogue: &Catalogue) -> Result<Scaffold, ScaffoldErr
     Ok(Scaffold {
         recipe: (PathBuf::from(format!("recipes/{id}.toml")), text(id, &slug, &family)),
         files: vec![(fixture("first").join("log.txt"), log), (fixture("not-look-alike").join("log.txt"), look_alike)],
-        folders: vec![fixture("first").join("before"), fixture("first").join("after")],
+        folders: vec![fixture("first").join("before")],
     })
 }
 

@@ -51,7 +51,7 @@ mod tests {
             "schema_version": 1,
             "outcome": "found",
             "findings": [{
-                "id": "tda-1.9", "slug": "llvmcgdata-residue", "rank": 1, "confidence": "certain", "applicability": "safe",
+                "id": "tda-1.9", "slug": "llvmcgdata-residue", "rank": 1, "confidence": "certain", "applicability": "safe", "case": "stale-cache",
                 "params": {"package": "LLD", "missing_targets": ["LLVMCGData"]},
                 "evidence": [{"source": "build.log", "first_line": 12, "last_line": 13,
                               "text": "CMake Error at \u{1b}[31mLLDTargets.cmake\nfrom https://<secret-1>@host/x"}],

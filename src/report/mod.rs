@@ -19,7 +19,7 @@ use crate::recipe::{Applicability, CaseVerdict, Text, Values};
 pub use from_plan::{argv, would_do};
 pub use outcome::{Outcome, RefusalReason};
 pub use results::{
-    ApplyResult, CaseLine, Catalogue, CatalogueLine, ChangeKind, ChangeLine, CheckLine, History, HistoryLine,
+    ApplyResult, CaseLine, Catalogue, CatalogueLine, ChangeKind, ChangeLine, CheckLine, Failure, History, HistoryLine,
     ParamLine, PlanResult, RecipePage, Refusal, RepairLine, RollbackResult, RunLine, RunResult,
 };
 pub use time::rfc3339;
@@ -47,6 +47,8 @@ pub struct Finding {
     pub rank: usize,
     pub confidence: Confidence,
     pub applicability: Applicability,
+    /// The recipe's case that was taken; empty when none holds.
+    pub case: String,
     pub params: Values,
     pub evidence: Vec<Evidence>,
     pub answers: Vec<AnswerLine>,

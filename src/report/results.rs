@@ -59,6 +59,15 @@ pub struct RollbackResult {
     pub refused: Vec<Refusal>,
 }
 
+/// A command that could not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    pub outcome: Outcome,
+    pub exit_code: u8,
+    pub error: String,
+    pub hint: Option<String>,
+}
+
 /// One repair within a result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RepairLine {

@@ -45,7 +45,7 @@ sentences! {
     because(reason) "because {reason}" "原因是 {reason}";
     telling_lines() "the lines that tell most:" "最能说明问题的行：";
     nearest() "the nearest known issues:" "最相近的已知问题：";
-    how_to_report() "to report it: `fix report` writes a bundle without secrets" "如需上报：`fix report` 会生成不含敏感信息的材料包";
+    how_to_report() "to report it: send these lines with the command and the versions of your tools" "如需上报：请附上这些行、所用命令以及各工具的版本";
     more_evidence(count) "… {count} more lines" "……另有 {count} 行";
 
     column_id() "ID" "编号";

@@ -19,8 +19,7 @@ pub(super) fn standing(group: &GroupDir) -> Result<Vec<Past>, TransactionError> 
 /// Lists the paths that are not as the group left them.
 ///
 /// The last commit has looked at all that the group touched: the user's command ran once more before it.
-pub(super) fn since(group: &GroupDir, pasts: &[Past]) -> Result<Vec<SeenAt>, TransactionError> {
-    let _ = group;
+pub(super) fn since(pasts: &[Past]) -> Result<Vec<SeenAt>, TransactionError> {
     let Some(committed) = pasts.iter().rev().find_map(|past| past.committed.as_ref()) else { return Ok(Vec::new()) };
     let mut drifted = Vec::new();
     for seen in &committed.seen {
@@ -72,7 +71,7 @@ pub(super) fn lost(group: &GroupDir, pasts: &[Past]) -> Result<Vec<AbsPath>, Tra
         let Act::Run { saves, .. } = act else { continue };
         for save in saves {
             let Saved::Tree(tree) = &save.before else { continue };
-            let changed = changed_in_place(group, tree, &save.path)?;
+            let changed = changed_in_place(group, save, tree)?;
             lost.extend(changed.into_iter().map(|below| save.path.resolve(below)));
         }
     }

@@ -87,6 +87,8 @@ pub fn roll_back(
     watch: &mut dyn Watch,
 ) -> Result<RolledBack, RollbackError> {
     let group = choose(state, which)?;
+    // A repair that is still at work is not cut off: its holder is named instead.
+    drop(Locks::take(state, &roots_of(&group)?, "fix rollback")?);
     undo_cut_off(state, &group, watch)?;
     let roots = roots_of(&group)?;
     let _locks = Locks::take(state, &roots, "fix rollback")?;
@@ -156,7 +158,7 @@ fn begin(
 ) -> Result<Option<String>, RollbackError> {
     let pasts = drift::standing(group)?;
     drift::refuse_gone(&pasts)?;
-    let drifts = drift::since(group, &pasts)?;
+    let drifts = drift::since(&pasts)?;
     let lost = drift::lost(group, &pasts)?;
     let saved = match on_drift {
         OnDrift::Refuse if !drifts.is_empty() => {

@@ -1,11 +1,11 @@
 //! Merges `-L<folder>` into the linker flags that a setup.py gives to CMake.
 
+use crate::change::AbsPath;
 use crate::change::{Change, FileImage, FileState, WriteFile};
 use crate::evidence::Host;
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::questions::setup_cmake_args::{LARGEST_SCRIPT, choose_function};
 use crate::formats::cmake_args::{self, Left, MergeOrder, Reason};
-use crate::os::AbsPath;
 use crate::recipe::{Applicability, Text};
 
 use super::{LowerError, Lowered, Order, Verb};

@@ -12,9 +12,9 @@ mod unset_env;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use crate::change::AbsPath;
 use crate::change::{Change, EnvEdit, EnvOverlay, FileImage, FileState};
 use crate::evidence::{FileKind, Host, questions::ArgSpec};
-use crate::os::AbsPath;
 use crate::recipe::{Applicability, Text, Value};
 
 /// A verb that recipes can name.

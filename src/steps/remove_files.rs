@@ -1,9 +1,9 @@
 //! Removes single files that a build makes anew.
 
 use super::{LowerError, Lowered, Order, Verb};
+use crate::change::AbsPath;
 use crate::change::{Change, FileState, WriteFile};
 use crate::evidence::questions::ArgSpec;
-use crate::os::AbsPath;
 use crate::recipe::{Applicability, Text};
 
 /// `remove_files = { files = "${products.files}", within = "${tree.path}" }`

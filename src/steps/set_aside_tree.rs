@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 
 use super::{LowerError, Lowered, Order, Verb};
+use crate::change::AbsPath;
 use crate::change::{Change, RemoveTree, TreeFolder, TreeImage, TreeKind};
 use crate::evidence::build_command::{self, Configure};
 use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::{FileKind, Host};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
-use crate::os::AbsPath;
 use crate::recipe::Text;
 
 /// `set_aside_tree = { path = "${tree.path}", drop = "${llvm.entries}" }`

@@ -1,11 +1,11 @@
 //! Takes entries out of a build tree's CMakeCache.txt, as `cmake -U` does; the objects stay.
 
 use super::{LowerError, Lowered, Order, Verb, set_aside_tree};
+use crate::change::AbsPath;
 use crate::change::{Change, FileImage, FileState, WriteFile};
 use crate::evidence::build_tree::{self, NamedBy, NotATree};
 use crate::evidence::questions::ArgSpec;
 use crate::formats::cmake_cache::CMakeCache;
-use crate::os::AbsPath;
 use crate::recipe::{Applicability, Text};
 
 /// `unset_cache_entries = { path = "${tree.path}", entries = "${llvm.entries}" }`

@@ -155,19 +155,20 @@ pub(crate) fn recover_one(
     {
         return Ok(RecoveredOutcome::Left(why));
     }
-    let here = Machine::here();
-    if here.boot == past.begin.machine.boot
-        && let Some(child) = past.children.iter().find(|child| child.is_alive())
-    {
-        return Ok(RecoveredOutcome::Left(Unrecoverable::ChildRuns(child.pid)));
-    }
     let roots: Vec<AbsPath> = past.begin.locks.iter().map(|lock| lock.path.clone()).collect();
+    // Before its children are looked at: those of a repair that is still at work are no survivors.
     let _locks = match Locks::take(state, &roots, "recovery") {
         Err(error @ TransactionError::Locked { .. }) => {
             return Ok(RecoveredOutcome::Left(Unrecoverable::AtWork(error.to_string())));
         }
         taken => taken?,
     };
+    let here = Machine::here();
+    if here.boot == past.begin.machine.boot
+        && let Some(child) = past.children.iter().find(|child| child.is_alive())
+    {
+        return Ok(RecoveredOutcome::Left(Unrecoverable::ChildRuns(child.pid)));
+    }
     // Its owner may have finished it since it was read.
     let Some((mut past, mut lines)) = Past::reopen(group, &past.journal)? else {
         return Ok(RecoveredOutcome::Undone { kept: Vec::new() });

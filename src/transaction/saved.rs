@@ -235,7 +235,8 @@ pub(crate) fn temporary_name(group: &GroupDir, name: &str) -> String {
 pub(crate) fn dress(folder: &Folder, name: &OsStr, saved: &SavedFile) -> Result<(), FileError> {
     let status = &saved.status;
     let there = folder.status(name)?.ok_or_else(|| folder.error("inspect", name, io::ErrorKind::NotFound.into()))?;
-    if (there.user, there.group) != (status.user, status.group) {
+    let is_foreign = (there.user, there.group) != (status.user, status.group);
+    if is_foreign {
         folder.set_owner(name, status.user, status.group)?;
     }
     let present = folder.attributes(name);
@@ -244,7 +245,8 @@ pub(crate) fn dress(folder: &Folder, name: &OsStr, saved: &SavedFile) -> Result<
             folder.set_attribute(name, &key.0, value.as_bytes())?;
         }
     }
-    if there.mode != status.mode || there.user != status.user {
+    // A change of owner takes the set-user-id bit away.
+    if is_foreign || there.mode != status.mode {
         folder.set_mode(name, status.mode)?;
     }
     folder.set_times(name, status.accessed, status.modified)

@@ -184,6 +184,12 @@ impl SetAside {
         copied: &mut dyn FnMut() -> Result<(), TransactionError>,
         progress: trees::Progress,
     ) -> Result<(), TransactionError> {
+        if self.by == By::Copy {
+            // Before gigabytes are copied in vain.
+            for (_, below) in self.items() {
+                self.live(&below)?.folder.check_writable()?;
+            }
+        }
         let trash = self.make_trash(group)?;
         let inner = self.items_folder(&trash)?;
         let items = inner.as_ref().unwrap_or(&trash);

@@ -199,13 +199,13 @@ fn entries(group: &GroupDir, tree: &SavedTree, path: &AbsPath) -> Result<BTreeMa
 /// Names the files of a saved folder that were changed in place since: their former content is lost.
 pub(crate) fn changed_in_place(
     group: &GroupDir,
+    save: &Save,
     tree: &SavedTree,
-    path: &AbsPath,
 ) -> Result<Vec<PathBuf>, TransactionError> {
-    let top = Folder::open(&tree.snapshot)?.open_child("tree".as_ref())?;
+    let top = open_snapshot(group, save, tree)?;
     let mut parents = Parents::new(&top);
     let mut changed = Vec::new();
-    for (below, entry) in entries(group, tree, path)? {
+    for (below, entry) in entries(group, tree, &save.path)? {
         if !matches!(entry.how, How::Linked | How::Copied) {
             continue;
         }
@@ -215,6 +215,18 @@ pub(crate) fn changed_in_place(
         }
     }
     Ok(changed)
+}
+
+/// Opens the links of a snapshot; one that lies in the project is reached without following a link there.
+fn open_snapshot(group: &GroupDir, save: &Save, tree: &SavedTree) -> Result<Folder, TransactionError> {
+    let anchor = if tree.snapshot.is_within(&group.state) { &group.state } else { &save.anchor };
+    match Place::find(anchor, &tree.snapshot.resolve("tree"))? {
+        Found::Here(place) => Ok(place.folder.open_child(&place.name)?),
+        Found::NoParent { .. } => Err(TransactionError::Refused(format!(
+            "what was saved of `{}` is no longer in `{}`",
+            save.path, tree.snapshot
+        ))),
+    }
 }
 
 fn is_unchanged(there: &Status, before: &Status) -> bool {
@@ -229,7 +241,7 @@ pub(crate) fn restore(
     tree: &SavedTree,
 ) -> Result<Vec<String>, TransactionError> {
     let entries = entries(group, tree, &save.path)?;
-    let lost: BTreeSet<PathBuf> = changed_in_place(group, tree, &save.path)?.into_iter().collect();
+    let lost: BTreeSet<PathBuf> = changed_in_place(group, save, tree)?.into_iter().collect();
     if place.status()?.is_some_and(|there| there.kind != Kind::Folder) {
         trees::remove(&place.folder, &place.name)?;
     }
@@ -248,7 +260,7 @@ pub(crate) fn restore(
             Ok(Descend::Skip)
         }
     })?;
-    let top = Folder::open(&tree.snapshot)?.open_child("tree".as_ref())?;
+    let top = open_snapshot(group, save, tree)?;
     let mut copier = Copier::new(save.anchor.clone());
     let (mut from, mut to) = (Parents::new(&top), Parents::new(&live));
     for (below, entry) in &entries {
@@ -332,10 +344,11 @@ fn temporary(name: &OsStr) -> OsString {
 
 fn dress(folder: &Folder, name: &OsStr, status: &Status) -> Result<(), FileError> {
     let Some(there) = folder.status(name)? else { return Ok(()) };
-    if (there.user, there.group) != (status.user, status.group) {
+    let is_foreign = (there.user, there.group) != (status.user, status.group);
+    if is_foreign {
         folder.set_owner(name, status.user, status.group)?;
     }
-    if status.kind != Kind::Link && there.mode != status.mode {
+    if status.kind != Kind::Link && (is_foreign || there.mode != status.mode) {
         folder.set_mode(name, status.mode)?;
     }
     if there.modified != status.modified {

@@ -41,9 +41,10 @@ pub(crate) fn undo(
     watch: &mut dyn Watch,
 ) -> Result<Undone, TransactionError> {
     watch.event(Event::Undoing);
-    // Room for what has to be written now, even on a full disk.
-    past.group.folder()?.remove_file(super::RESERVE.as_ref())?;
-    note(past, lines, Record::Undoing { at: machine::now().as_nanos() as u64, why: why.to_owned() })?;
+    // Room for what has to be written now, even on a full disk. Without this record, too, the journal says that
+    // there is something to undo.
+    let _ = past.group.folder().and_then(|folder| folder.remove_file(super::RESERVE.as_ref()));
+    let _ = note(past, lines, Record::Undoing { at: machine::now().as_nanos() as u64, why: why.to_owned() });
     let mut undone = Undone::default();
     for at in (0..past.intents.len()).rev() {
         let (change, act) = past.intents[at].clone();

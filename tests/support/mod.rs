@@ -3,8 +3,10 @@
 
 pub mod llvm_mini;
 pub mod mini_triton;
+pub mod moved;
 pub mod story;
 pub mod tools;
+pub mod waiting;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

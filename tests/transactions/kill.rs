@@ -87,6 +87,41 @@ fn killed_at_random_times() {
     assert!(undone > KILLS / 10, "too few kills hit a repair: {undone}");
 }
 
+/// The process aborts itself before its N-th step: `FIX_CRASH_AT` works from outside, too.
+#[cfg(debug_assertions)]
+#[test]
+fn aborted_at_every_seventh_step() {
+    let project = Project::new();
+    let old = timeless(&project.picture());
+    for at in (0..).step_by(7) {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "kill::victim_of_itself", "--nocapture", "--test-threads=1"])
+            .env(VICTIM, project.base.path())
+            .env("FIX_CRASH_AT", at.to_string())
+            .output()
+            .unwrap();
+        let when = format!("abort at {at}");
+        if output.status.success() {
+            assert!(at > 50, "a repair has more than {at} steps");
+            assert_eq!(fs::read_to_string(project.path("copy.txt")).unwrap(), "goes away\n");
+            return;
+        }
+        recover_all(&project.state(), &when);
+        if history(&project.state()).unwrap().pop().is_some_and(|group| group.state == GroupState::Applied) {
+            roll_back(&project.state(), &Which::NewestIn(project.root()), OnDrift::Refuse, &mut Unwatched).unwrap();
+        }
+        assert_eq!(timeless(&project.picture()), old, "{when}");
+    }
+}
+
+/// Not a test: what the aborting process runs.
+#[test]
+fn victim_of_itself() {
+    let Some(base) = std::env::var_os(VICTIM) else { return };
+    let outcome = repair(Path::new(&base)).apply(&mut Unwatched, &mut |_| Proof::Proved);
+    assert!(matches!(outcome, Ok(Outcome::Committed { .. })), "{outcome:?}");
+}
+
 fn kill_after(base: &Path, delay: Duration) {
     let mut victim = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kill::victim", "--nocapture", "--test-threads=1"])

@@ -4,4 +4,5 @@
 mod crash;
 mod files;
 mod kill;
+mod places;
 mod repairs;

@@ -394,102 +394,19 @@ fn choice(plain: bool, unbroken: bool, pieces: Vec<&str>) -> Option<Choice> {
 /// A single word that logs are full of would be tried too often.
 fn is_common(piece: &str) -> bool {
     let word = piece.trim_matches(|character: char| character.is_ascii_punctuation()).to_ascii_lowercase();
-    word.len() < 4 || COMMON_WORDS.contains(&word.as_str())
+    word.len() < 4 || COMMON_WORDS.split(' ').any(|common| common == word)
 }
 
 /// Words of good builds, of at least about [`LEAST_BYTES`] bytes.
-const COMMON_WORDS: &[&str] = &[
-    "argument",
-    "arguments",
-    "building",
-    "candidate",
-    "checking",
-    "collecting",
-    "compiler",
-    "compiling",
-    "configuration",
-    "configure",
-    "configuring",
-    "conversion",
-    "copying",
-    "creating",
-    "declaration",
-    "declared",
-    "defined",
-    "definition",
-    "dependencies",
-    "dependency",
-    "deprecated",
-    "detecting",
-    "directory",
-    "download",
-    "downloading",
-    "exception",
-    "expected",
-    "explicit",
-    "extension",
-    "features",
-    "following",
-    "function",
-    "generated",
-    "generating",
-    "identification",
-    "implementation",
-    "implicit",
-    "included",
-    "including",
-    "information",
-    "initialized",
-    "installed",
-    "installing",
-    "instantiation",
-    "interface",
-    "libraries",
-    "library",
-    "linking",
-    "loading",
-    "metadata",
-    "missing",
-    "multiple",
-    "namespace",
-    "operator",
-    "optional",
-    "override",
-    "package",
-    "packages",
-    "parameter",
-    "parameters",
-    "performing",
-    "preparing",
-    "previous",
-    "previously",
-    "processing",
-    "reference",
-    "referenced",
-    "requested",
-    "required",
-    "requirement",
-    "requirements",
-    "running",
-    "satisfied",
-    "searching",
-    "skipping",
-    "standard",
-    "successful",
-    "successfully",
-    "template",
-    "undefined",
-    "uninstall",
-    "unknown",
-    "unused",
-    "variable",
-    "variables",
-    "version",
-    "virtual",
-    "warning",
-    "warnings",
-    "writing",
-];
+const COMMON_WORDS: &str = "argument arguments building candidate checking collecting compiler compiling configuration configure \
+    configuring conversion copying creating declaration declared defined definition dependencies dependency \
+    deprecated detecting directory download downloading exception expected explicit extension features following \
+    function generated generating identification implementation implicit included including information \
+    initialized installed installing instantiation interface libraries library linking loading metadata missing \
+    multiple namespace operator optional override package packages parameter parameters performing preparing \
+    previous previously processing reference referenced requested required requirement requirements running \
+    satisfied searching skipping standard successful successfully template undefined uninstall unknown unused \
+    variable variables version virtual warning warnings writing";
 
 /// Whole words, where enough of them are left.
 fn first_bytes(text: &str, most: usize) -> &str {

@@ -54,7 +54,8 @@ the lines that tell most:
   7 | a.c:3: error: no such thing
 the nearest known issues:
   cc-x: something like it
-to report it: `fix report` writes a bundle without secrets
+to report it: send these lines with the command and the
+  versions of your tools
 ";
     assert_eq!(render_diagnosis(&samples::unmatched(), &EN), want);
 }

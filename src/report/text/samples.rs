@@ -15,6 +15,7 @@ pub fn finding() -> Finding {
         rank: 1,
         confidence: Confidence::Certain,
         applicability: Applicability::Safe,
+        case: "stale-cache".to_owned(),
         params: Values::from([
             ("package".to_owned(), Value::from("LLD")),
             ("missing_targets".to_owned(), Value::from(vec!["LLVMCGData".to_owned()])),
