@@ -155,6 +155,29 @@ fn a_variable_that_shadows_llvm_is_taken_from_the_run() {
 }
 
 #[test]
+fn a_prefix_path_that_shadows_llvm_stays_and_is_overridden() {
+    let mut sandbox = sandbox();
+    let installs = Installs::two_commits(&sandbox);
+    sandbox.set("CMAKE_PREFIX_PATH", installs.path("llvm-old"));
+    let build = sandbox.project().join("build");
+    let story = Story::new(&sandbox, configure_new(&installs, &["-G", "Ninja", "-B", "build"]), MISSING);
+    story.is_repaired("tda-1.9", &[], |done| {
+        assert!(done.stderr.contains("export LLVM_DIR="), "{}", done.stderr);
+        assert_eq!(cached(&build, "LLVM_DIR"), Some(installs.package("llvm-new", "llvm")));
+    });
+}
+
+#[test]
+fn a_variable_that_leads_to_the_right_llvm_is_left_alone() {
+    let mut sandbox = sandbox();
+    let installs = Installs::with_app(&sandbox);
+    installs.mix("llvm-new");
+    sandbox.set("LLVM_DIR", installs.package("llvm-new", "llvm"));
+    let story = Story::new(&sandbox, configure_new(&installs, &["-G", "Ninja", "-B", "build"]), MISSING);
+    story.is_left_alone(&[]).says_in_any_layout("were not built together");
+}
+
+#[test]
 fn a_build_from_inside_its_tree_is_repaired() {
     let sandbox = sandbox();
     let installs = Installs::two_commits(&sandbox);

@@ -46,6 +46,34 @@ fn a_clang_of_a_prefix_is_put_on_path_and_the_half_made_cache_goes() {
 }
 
 #[test]
+fn a_clang_that_cc_names_is_put_on_path() {
+    let mut sandbox = sandbox_without_clang();
+    sandbox.set("CC", "clang");
+    sandbox.set("CXX", "clang++");
+    let command = ["cmake", "-G", "Ninja", "-B", "build"];
+    let story = Story::new(&sandbox, command, "Could not find compiler set in environment variable CC: clang.");
+    story.is_repaired("tda-1.1", &[], |_| {
+        assert!(cached(&sandbox.project().join("build"), "CMAKE_C_COMPILER").unwrap().ends_with("/bin/clang"));
+    });
+}
+
+#[test]
+fn a_cache_that_was_made_without_clang_goes_when_clang_is_there() {
+    let mut sandbox = sandbox_without_clang();
+    let build = sandbox.project().join("build");
+    let log = Story::new(&sandbox, CLANG, NOT_ON_PATH).fails().all();
+    sandbox.write("failed.log", log);
+    // The user mends PATH; the tree would go on with the archiver that the failed run found.
+    sandbox.prepend_path(&tools::llvm());
+    let story = Story::new(&sandbox, CLANG, "");
+    let before = support::picture(&sandbox.project());
+    story.fix_command(&["tda-1.1", "--yes", "--log", "failed.log"]).expect(0);
+    assert_eq!(cached(&build, "CMAKE_AR"), Some(format!("{}/llvm-ar", tools::llvm().display())));
+    story.fix(&["rollback"]).expect(0);
+    support::story::assert_same(&before, &support::picture(&sandbox.project()));
+}
+
+#[test]
 fn a_clang_of_a_version_that_is_not_installed_gets_advice_only() {
     let sandbox = sandbox_without_clang();
     let command =

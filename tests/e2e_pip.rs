@@ -5,31 +5,19 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use support::environment::activate_environment;
 use support::mini_triton::{NOT_FOUND, assert_linked_by_lld, mini_triton, tree};
 use support::story::{Story, cached};
-use support::{Sandbox, copy_tree, fixture_project, tools};
+use support::{Sandbox, copy_tree, fixture_project};
 
 const INSTALL: [&str; 6] = ["python", "-m", "pip", "install", "--no-build-isolation", "-e"];
 
-/// mini-triton as a package, and an environment that is active: its own, with pip and setuptools of the tools.
+/// mini-triton as a package, and the private environment's packages.
 fn packaged() -> (Sandbox, PathBuf) {
     let mut sandbox = mini_triton();
     copy_tree(&fixture_project("mini-triton/packaged"), &sandbox.project());
-    let environment = sandbox.root().join("environment");
-    let python = tools::python_tools().join("python");
-    sandbox.run(python.to_str().unwrap(), ["-m", "venv", "--without-pip", environment.to_str().unwrap()]).expect(0);
-    let packages = |python: &Path| {
-        let code = "import sysconfig; print(sysconfig.get_path('purelib'))";
-        PathBuf::from(sandbox.run(python.to_str().unwrap(), ["-c", code]).expect(0).stdout.trim())
-    };
-    let (own, shared) = (packages(&environment.join("bin/python")), packages(&python));
-    fs::write(own.join("tools.pth"), format!("{}\n", shared.display())).unwrap();
-    sandbox.prepend_path(&environment.join("bin"));
-    sandbox.set("VIRTUAL_ENV", environment);
-    for (name, value) in [("PIP_NO_INDEX", "1"), ("PIP_NO_CACHE_DIR", "1"), ("PIP_DISABLE_PIP_VERSION_CHECK", "1")] {
-        sandbox.set(name, value);
-    }
-    (sandbox, own)
+    let packages = activate_environment(&mut sandbox);
+    (sandbox, packages)
 }
 
 /// The extension that pip's build leaves in the project answers.
