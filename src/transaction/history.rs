@@ -207,6 +207,9 @@ pub fn prune(state: &StateDir, limits: &Limits) -> Result<Pruned, TransactionErr
         }
         kept += 1;
         bytes += summary.bytes;
+        if is_in_use(group)? {
+            continue;
+        }
         if kept > limits.groups || bytes > limits.bytes || now.saturating_sub(summary.at) > limits.age {
             kept -= 1;
             bytes -= summary.bytes;
@@ -217,6 +220,21 @@ pub fn prune(state: &StateDir, limits: &Limits) -> Result<Pruned, TransactionErr
     }
     pruned.groups.sort();
     Ok(pruned)
+}
+
+/// Between two repairs of one invocation, its group looks finished.
+fn is_in_use(group: &GroupDir) -> Result<bool, TransactionError> {
+    let here = machine::Machine::here();
+    for journal in group.journals() {
+        if let Some(past) = Past::read(group, &journal)?
+            && past.begin.machine == here
+            && past.begin.process.pid != std::process::id()
+            && past.begin.process.is_alive()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A group without records may be about to begin.

@@ -199,9 +199,10 @@ impl SetAside {
                     let place = self.live(&below)?;
                     progress(0).map_err(|source| place.folder.error("move", &place.name, source))?;
                     place.folder.rename(&place.name, items, &name)?;
-                    place.folder.sync()?;
                 }
+                // Once at the end: whichever of the moves survive a power cut, the undo finds its way.
                 items.sync()?;
+                self.sync_parents()?;
             }
             By::Copy => {
                 let mut copier = Copier::new(self.trash_anchor.clone());
@@ -214,8 +215,8 @@ impl SetAside {
                 for (_, below) in self.items() {
                     let place = self.live(&below)?;
                     trees::remove(&place.folder, &place.name)?;
-                    place.folder.sync()?;
                 }
+                self.sync_parents()?;
             }
         }
         Ok(())
@@ -257,12 +258,12 @@ impl SetAside {
                         self.move_away(&trash, &place)?;
                     }
                     items.rename(&name, &place.folder, &place.name)?;
-                    items.sync()?;
                 }
                 By::Copy => copier.copy(items, &name, &place.folder, &place.name, progress)?,
             }
-            place.folder.sync()?;
         }
+        items.sync()?;
+        self.sync_parents()?;
         if self.by == By::Copy
             && let Found::Here(place) = Place::find(&self.anchor, &self.path)?
         {
@@ -340,6 +341,30 @@ impl SetAside {
             Found::Here(place) => Ok(place),
             Found::NoParent { folder, name, .. } => Err(folder.error("find", &name, Errno::NOENT.into()).into()),
         }
+    }
+
+    /// Makes durable what was moved out of and into the folders that stay.
+    fn sync_parents(&self) -> Result<(), TransactionError> {
+        match &self.parts {
+            Parts::Whole => {
+                if let Found::Here(place) = Place::find(&self.anchor, &self.path)? {
+                    place.folder.sync()?;
+                }
+            }
+            Parts::Entries { folders, .. } => {
+                for folder in folders {
+                    let Found::Here(place) = Place::find(&self.anchor, &self.path.resolve(&folder.path))? else {
+                        continue;
+                    };
+                    match place.folder.open_child(&place.name) {
+                        Ok(inner) => inner.sync()?,
+                        Err(error) if error.errno() == Some(Errno::NOENT) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn make_trash(&self, group: &GroupDir) -> Result<Folder, TransactionError> {
