@@ -1,15 +1,15 @@
-//! clang that is not on PATH, and builds by pip, with the real clang, lld, pip and setuptools.
+//! clang that is not on PATH, with the real clang, lld and CMake.
 
 mod support;
 
 use std::fs;
 
+use support::mini_triton::{BUILD, assert_linked_by_lld, mini_triton, tree};
 use support::story::{Story, cached};
 use support::{Sandbox, tools};
 
-/// A PATH with all of the machine but clang.
-fn sandbox_without_clang() -> Sandbox {
-    let mut sandbox = Sandbox::new();
+/// Takes clang and lld from PATH, and nothing else of the machine.
+fn hide_clang(sandbox: &mut Sandbox) {
     let bin = sandbox.root().join("bin");
     fs::create_dir(&bin).unwrap();
     for entry in fs::read_dir("/usr/bin").unwrap() {
@@ -21,6 +21,11 @@ fn sandbox_without_clang() -> Sandbox {
     }
     sandbox.set("PATH", bin);
     sandbox.prepend_path(tools::python_tools());
+}
+
+fn sandbox_without_clang() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    hide_clang(&mut sandbox);
     let text = "cmake_minimum_required(VERSION 3.20)\nproject(small C CXX)\nadd_library(part STATIC part.c)\n";
     sandbox.write("CMakeLists.txt", text);
     sandbox.write("part.c", "int part(void) { return 0; }\n");
@@ -43,6 +48,21 @@ fn a_clang_of_a_prefix_is_put_on_path_and_the_half_made_cache_goes() {
         // The failed run had taken GNU's archiver; clang's own stands beside it now.
         assert_eq!(cached(&build, "CMAKE_AR"), Some(format!("{llvm}/llvm-ar")));
     });
+}
+
+#[test]
+fn a_second_failure_behind_the_first_is_repaired_too_and_both_go_back_at_once() {
+    let mut sandbox = mini_triton();
+    hide_clang(&mut sandbox);
+    let script = sandbox.project().join("setup.py");
+    let before = fs::read(&script).unwrap();
+    let story = Story::new(&sandbox, BUILD, NOT_ON_PATH);
+    story.is_repaired("tda-1.1", &["--set", "how=patch"], |done| {
+        assert!(done.stderr.contains("tda-1.10"), "{}", done.stderr);
+        assert_linked_by_lld(&tree(&sandbox));
+        assert_ne!(fs::read(&script).unwrap(), before);
+    });
+    assert_eq!(fs::read(&script).unwrap(), before);
 }
 
 #[test]
@@ -79,7 +99,9 @@ fn a_clang_of_a_version_that_is_not_installed_gets_advice_only() {
     let command =
         ["cmake", "-G", "Ninja", "-B", "build", "-DCMAKE_C_COMPILER=clang-99", "-DCMAKE_CXX_COMPILER=clang++-99"];
     let message = "The CMAKE_C_COMPILER: clang-99 is not a full path and was not found in the PATH.";
-    Story::new(&sandbox, command, message).is_left_alone(&[]).says("is installed in the usual folders");
+    let story = Story::new(&sandbox, command, message);
+    story.is_left_alone(&[]).says("is installed in the usual folders");
+    story.is_left_alone_by_name("tda-1.1");
 }
 
 #[test]

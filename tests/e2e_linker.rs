@@ -118,7 +118,9 @@ fn a_library_that_is_nowhere_is_left_alone() {
     let text = fs::read_to_string(sandbox.project().join("CMakeLists.txt")).unwrap();
     sandbox.write("CMakeLists.txt", text.replace("oddlib", "nowherelib"));
     let message = "ld.lld: error: unable to find library -lnowherelib";
-    Story::new(&sandbox, BUILD, message).is_left_alone(&[]).says("in no folder of this machine");
+    let story = Story::new(&sandbox, BUILD, message);
+    story.is_left_alone(&[]).says("in no folder of this machine");
+    story.is_left_alone_by_name("tda-1.10");
 }
 
 #[test]
@@ -192,5 +194,7 @@ fn an_archiver_that_the_user_names_is_left_alone() {
         add_library(part STATIC part.c)\n";
     sandbox.write("CMakeLists.txt", text);
     let line = "cmake -G Ninja -B build -DCMAKE_C_COMPILER=clang && cmake --build build";
-    Story::new(&sandbox, ["bash", "-c", line], "/nowhere/bin/llvm-ar: not found").is_left_alone(&[]);
+    let story = Story::new(&sandbox, ["bash", "-c", line], "/nowhere/bin/llvm-ar: not found");
+    story.is_left_alone(&[]);
+    story.is_left_alone_by_name("tda-1.10");
 }

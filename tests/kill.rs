@@ -86,4 +86,3 @@ fn works_in(sandbox: &Sandbox) -> bool {
             && is_alive(&pid)
     })
 }
-

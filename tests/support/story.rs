@@ -123,6 +123,23 @@ impl<'s> Story<'s> {
     }
 }
 
+impl Story<'_> {
+    /// Sees that repairing by name, with the log of the failure, changes nothing at all: not even a time.
+    #[track_caller]
+    pub fn is_left_alone_by_name(&self, recipe: &str) {
+        let log = self.sandbox.root().join("failed.log");
+        std::fs::write(&log, self.fails().all()).unwrap();
+        let log = log.to_str().unwrap();
+        let before = picture(&self.sandbox.root());
+        // 0: no sign of it here; 1: found, and nothing that may be applied helps.
+        let done = self.fix_command(&[recipe, "--yes=confirm", "--log", log]);
+        assert!([0, 1].contains(&done.code), "{}: {}", done.code, done.all());
+        let done = self.fix(&["diagnose", log]);
+        assert!([0, 1].contains(&done.code), "{}: {}", done.code, done.all());
+        assert_same(&before, &picture(&self.sandbox.root()));
+    }
+}
+
 #[track_caller]
 pub fn assert_same(before: &Picture, after: &Picture) {
     let differences = differences(before, after);
