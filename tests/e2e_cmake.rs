@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use support::llvm_mini::{Installs, MISSING};
-use support::story::{Story, cached};
+use support::story::{Story, assert_same, cached, contents};
 use support::{Sandbox, tools};
 
 /// A sandbox with CMake 3.31 and Ninja.
@@ -40,7 +40,7 @@ fn built_with(tree: &Path) -> String {
 fn a_stale_llvm_dir_goes_with_its_tree_and_settings_are_carried_over() {
     let sandbox = sandbox();
     let installs = Installs::two_commits(&sandbox);
-    configure_old(&sandbox, &installs, &["-DCMAKE_BUILD_TYPE=Debug", "-DMY_OPT=7"]);
+    configure_old(&sandbox, &installs, &["-DCMAKE_BUILD_TYPE=Debug", "-DMY_OPT=7", "-DMY_LIST:STRING=a;b c"]);
     let build = sandbox.project().join("build");
     let story = Story::new(&sandbox, configure_new(&installs, &["-B", "build"]), MISSING);
     story.is_repaired("tda-1.9", &[], |done| {
@@ -49,6 +49,7 @@ fn a_stale_llvm_dir_goes_with_its_tree_and_settings_are_carried_over() {
         assert!(built_with(&build).contains("llvm-new"));
         assert_eq!(cached(&build, "CMAKE_BUILD_TYPE").as_deref(), Some("Debug"));
         assert_eq!(cached(&build, "MY_OPT").as_deref(), Some("7"));
+        assert_eq!(cached(&build, "MY_LIST").as_deref(), Some("a;b c"));
         assert_eq!(cached(&build, "CMAKE_GENERATOR").as_deref(), Some("Ninja"));
     });
     assert_eq!(cached(&build, "LLVM_DIR"), Some(installs.package("llvm-old", "llvm")));
@@ -100,6 +101,7 @@ fn a_mismatched_pair_is_told_and_left_alone() {
     let done = story.is_left_alone(&[]);
     assert!(done.stderr.contains("tda-1.9"), "{}", done.stderr);
     done.says_in_any_layout("were not built together");
+    story.is_left_alone_by_name("tda-1.9");
 }
 
 #[test]
@@ -155,6 +157,29 @@ fn a_variable_that_shadows_llvm_is_taken_from_the_run() {
 }
 
 #[test]
+fn a_prefix_path_that_shadows_llvm_stays_and_is_overridden() {
+    let mut sandbox = sandbox();
+    let installs = Installs::two_commits(&sandbox);
+    sandbox.set("CMAKE_PREFIX_PATH", installs.path("llvm-old"));
+    let build = sandbox.project().join("build");
+    let story = Story::new(&sandbox, configure_new(&installs, &["-G", "Ninja", "-B", "build"]), MISSING);
+    story.is_repaired("tda-1.9", &[], |done| {
+        assert!(done.stderr.contains("export LLVM_DIR="), "{}", done.stderr);
+        assert_eq!(cached(&build, "LLVM_DIR"), Some(installs.package("llvm-new", "llvm")));
+    });
+}
+
+#[test]
+fn a_variable_that_leads_to_the_right_llvm_is_left_alone() {
+    let mut sandbox = sandbox();
+    let installs = Installs::with_app(&sandbox);
+    installs.mix("llvm-new");
+    sandbox.set("LLVM_DIR", installs.package("llvm-new", "llvm"));
+    let story = Story::new(&sandbox, configure_new(&installs, &["-G", "Ninja", "-B", "build"]), MISSING);
+    story.is_left_alone(&[]).says_in_any_layout("were not built together");
+}
+
+#[test]
 fn a_build_from_inside_its_tree_is_repaired() {
     let sandbox = sandbox();
     let installs = Installs::two_commits(&sandbox);
@@ -199,4 +224,54 @@ fn a_linked_tree_is_emptied_where_it_lies_and_the_link_stays() {
     assert_eq!(fs::read_link(&build).unwrap(), scratch);
     let stale = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("llvm-old/lib/cmake/llvm");
     assert!(stale(&before) && stale(&fs::read(scratch.join("CMakeCache.txt")).unwrap()));
+}
+
+#[test]
+fn a_linked_tree_is_emptied_into_itself_where_the_state_lies_on_another_disk() {
+    let sandbox = sandbox();
+    let installs = Installs::two_commits(&sandbox);
+    let shared_memory = Path::new("/dev/shm");
+    let elsewhere = if shared_memory.is_dir() { shared_memory.to_owned() } else { std::env::temp_dir() };
+    let state = tempfile::Builder::new().prefix("fix-state-").tempdir_in(elsewhere).unwrap();
+    let scratch = sandbox.root().join("disk/scratch");
+    fs::create_dir_all(&scratch).unwrap();
+    std::os::unix::fs::symlink(&scratch, sandbox.project().join("build")).unwrap();
+    configure_old(&sandbox, &installs, &[]);
+    let story = Story::new(&sandbox, configure_new(&installs, &["-B", "build"]), MISSING);
+    story.fails();
+    story.fails();
+    let before = contents(&sandbox.root().join("disk"));
+    let state = state.path().to_str().unwrap();
+    story.fix_command(&["run", "--yes", "--state-dir", state]).expect(0);
+    assert!(built_with(&scratch).contains("llvm-new"));
+    // What stands beside the linked folder is not ours.
+    let beside: Vec<_> = fs::read_dir(scratch.parent().unwrap()).unwrap().collect();
+    assert_eq!(beside.len(), 1, "{beside:?}");
+    story.fix(&["rollback", "--state-dir", state]).expect(0);
+    let mut after = contents(&sandbox.root().join("disk"));
+    // The newcomer is kept.
+    after.retain(|path, _| !path.starts_with("scratch/.fix"));
+    assert_same(&before, &after);
+    story.fails();
+}
+
+#[test]
+fn a_project_behind_a_link_is_repaired_from_elsewhere() {
+    let sandbox = sandbox();
+    let installs = Installs::two_commits(&sandbox);
+    configure_old(&sandbox, &installs, &[]);
+    let link = sandbox.root().join("link");
+    std::os::unix::fs::symlink(sandbox.project(), &link).unwrap();
+    let build = sandbox.project().join("build");
+    let story = Story::new(&sandbox, configure_new(&installs, &["-B", "build"]), MISSING);
+    story.fails();
+    story.fails();
+    let before = contents(&sandbox.project());
+    let mut command = sandbox.fix_command();
+    command.current_dir("/").arg("-C").arg(&link).args(["run", "--yes", "--"]).args(&story.command);
+    support::done(command.output().unwrap()).expect(0).says("tda-1.9");
+    assert!(built_with(&build).contains("llvm-new"));
+    sandbox.fix(["-C", link.to_str().unwrap(), "rollback"]).expect(0);
+    assert_same(&before, &contents(&sandbox.project()));
+    story.fails();
 }

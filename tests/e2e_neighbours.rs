@@ -53,6 +53,7 @@ fn a_generator_beside_the_sources_is_left_alone() {
     let message = "Does not match the generator used previously";
     let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "."], message);
     story.is_left_alone(&[]).says("holds more than a build");
+    story.is_left_alone_by_name("cmake-generator-mismatch");
 }
 
 #[test]
@@ -107,6 +108,7 @@ fn the_tree_of_another_project_that_is_there_is_left_alone() {
     let message = "used to generate cache. Re-run cmake with a different source directory.";
     let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-S", "two", "-B", "build"], message);
     story.is_left_alone(&[]).says("which is still there");
+    story.is_left_alone_by_name("cmake-source-moved");
 }
 
 /// Configures with the Ninja of a temporary build environment, as pip makes one, and removes that environment.
@@ -163,7 +165,9 @@ fn a_build_program_of_another_kind_that_is_gone_is_left_alone() {
     sandbox.run("cmake", ["-G", "Ninja", "-B", "build", &given]).expect(0);
     fs::remove_file(&program).unwrap();
     let message = "failed with: no such file or directory";
-    Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message).is_left_alone(&[]);
+    let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
+    story.is_left_alone(&[]);
+    story.is_left_alone_by_name("cmake-build-env-gone");
 }
 
 #[test]
@@ -201,7 +205,9 @@ fn a_broken_library_that_no_build_makes_is_left_alone() {
     sandbox.write("CMakeLists.txt", text + "target_link_libraries(main ${CMAKE_SOURCE_DIR}/vendor/libgiven.a)\n");
     sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build"]).expect(0);
     let message = "vendor/libgiven.a: file format not recognized";
-    Story::new(&sandbox, ["cmake", "--build", "build"], message).is_left_alone(&[]);
+    let story = Story::new(&sandbox, ["cmake", "--build", "build"], message);
+    story.is_left_alone(&[]);
+    story.is_left_alone_by_name("cmake-truncated-objects");
 }
 
 fn sandbox_with_cmake4(minimum: &str) -> Sandbox {
@@ -236,4 +242,5 @@ fn a_minimum_that_is_too_new_is_left_alone() {
     let message = "CMake 99.0 or higher is required.";
     let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
     story.is_left_alone(&[]).says("no known issue");
+    story.is_left_alone_by_name("cmake-minimum-removed");
 }

@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 
+use support::environment::activate_environment;
 use support::llvm_mini::{Installs, MISSING};
 use support::story::{Story, cached};
 use support::{Sandbox, fixture_project, tools};
@@ -81,3 +82,49 @@ fn a_mismatched_pair_under_setuptools_is_left_alone() {
     installs.mix("llvm-new");
     Story::new(&sandbox, BUILD, MISSING).is_left_alone(&[]).says_in_any_layout("were not built together");
 }
+
+#[test]
+fn a_tree_that_scikit_build_core_keeps_is_found() {
+    let mut sandbox = Sandbox::new();
+    sandbox.prepend_path(tools::python_tools());
+    let installs = Installs::two_commits(&sandbox);
+    activate_environment(&mut sandbox);
+    let settings = |llvm: &str, backends: &str| {
+        let library = installs.path(llvm).join("lib").display().to_string();
+        let text = SCIKIT.replace("@LIBRARY@", &library).replace("@BACKENDS@", backends);
+        sandbox.write("pyproject.toml", text);
+    };
+    let install = ["python", "-m", "pip", "install", "--no-build-isolation", "."];
+    settings("llvm-old", "");
+    sandbox.run("/usr/bin/env", install).expect(0);
+    settings("llvm-new", "amd");
+    let build = sandbox.project().join("build");
+    let kept = || {
+        let trees: Vec<PathBuf> = fs::read_dir(&build).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(trees.len() == 1 && trees[0].join("CMakeInit.txt").exists(), "{trees:?}");
+        cached(&trees[0], "LLVM_DIR")
+    };
+    let story = Story::new(&sandbox, install, MISSING);
+    story.fails();
+    story.fix_command(&["run", "--yes"]).expect(0).says("tda-1.9");
+    assert_eq!(kept(), Some(installs.package("llvm-new", "llvm")));
+    story.fix(&["rollback"]).expect(0);
+    assert_eq!(kept(), Some(installs.package("llvm-old", "llvm")));
+    story.fails();
+}
+
+const SCIKIT: &str = r#"
+[build-system]
+requires = ["scikit-build-core"]
+build-backend = "scikit_build_core.build"
+
+[project]
+name = "app"
+version = "1.0"
+
+[tool.scikit-build]
+build-dir = "build/{wheel_tag}"
+
+[tool.scikit-build.cmake]
+define = { LLVM_LIBRARY_DIR = "@LIBRARY@", APP_BACKENDS = "@BACKENDS@" }
+"#;

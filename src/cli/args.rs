@@ -208,6 +208,9 @@ pub struct Diagnose {
     /// Logs to read; `-` is standard input
     #[arg(value_name = "LOG")]
     pub logs: Vec<PathBuf>,
+    /// Use the recipe files of DIR as well, for authors: one with a known id takes its place
+    #[arg(long, value_name = "DIR")]
+    pub recipes: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

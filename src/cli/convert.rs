@@ -21,8 +21,10 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
     let cause = finding.case().map_or(general, |case| case.says.fill(&finding.values));
     let advice = finding.case().map(|case| case.advice.iter().map(|text| text.fill(&finding.values)).collect());
     let advice: Vec<Text> = plan.map(|plan| plan.advice.clone()).or(advice).unwrap_or_default();
+    // Advice stands for the remedy only where `fix` does nothing itself; else the plan shows it beside what it does.
     let remedy = match advice.as_slice() {
         [] => finding.recipe.remedy.clone(),
+        _ if plan.is_some_and(Plan::acts) => finding.recipe.remedy.clone(),
         advice => join(advice),
     };
     report::Finding {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::Scope;
 use super::nearest::{quoted, suggest};
-use super::{Case, CaseVerdict};
+use super::{Case, CaseVerdict, Check, Stage};
 
 /// A recipe with more cases is several recipes.
 const MOST_CASES: usize = 64;
@@ -98,6 +98,15 @@ fn check_verify(scope: &Scope<'_, '_>, path: &str, case: &Case) {
         if scope.question_of(&check.probe).is_some_and(|question| covers(question.answers.clone())) {
             let message = "the check holds whatever the answer is";
             scope.source.complain(&format!("{path}.is"), message, "name only the answers that prove the repair");
+        }
+        let contradicts = |other: &Check| {
+            let same_probe = other.probe == check.probe && !other.is.iter().any(|word| check.is.contains(word));
+            same_probe && other.stage == Stage::Static && check.stage == Stage::Rerun
+        };
+        if case.verify.iter().any(contradicts) {
+            let message = format!("no answer of `{}` passes this check and the static one", check.probe);
+            let hint = "static checks are made after the re-run as well: name its answers in both";
+            scope.source.complain(&format!("{path}.is"), message, hint);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What the tests share: a sandbox with its own HOME and state, pictures of trees, and the real tools.
 #![expect(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod environment;
 pub mod llvm_mini;
+pub mod mini_triton;
 pub mod moved;
 pub mod story;
 pub mod tools;

@@ -75,9 +75,11 @@ impl<'s> Story<'s> {
 
     /// From failure to failure: `check` looks at the sandbox while the repair stands, and at what `fix run` said.
     ///
-    /// `tree` is what the repair may touch; it comes back byte for byte.
+    /// The project comes back byte for byte.
     #[track_caller]
     pub fn is_repaired(&self, recipe: &str, flags: &[&str], check: impl FnOnce(&Done)) {
+        // The failing command writes as well, and less when it fails again.
+        self.fails();
         self.fails();
         let before = contents(&self.sandbox.project());
         let mut args = vec!["run", "--yes"];
@@ -108,7 +110,6 @@ impl<'s> Story<'s> {
     /// Sees that `fix run` changes nothing and ends as the command does; returns what it said.
     #[track_caller]
     pub fn is_left_alone(&self, flags: &[&str]) -> Done {
-        // The failing command writes as well: only what it leaves when it runs once more can be compared.
         self.fails();
         let status = self.fails().code;
         let (project, home) = (contents(&self.sandbox.project()), picture(&self.sandbox.home()));
@@ -119,6 +120,23 @@ impl<'s> Story<'s> {
         assert_same(&home, &picture(&self.sandbox.home()));
         assert_same(&Picture::new(), &picture(&self.sandbox.state()));
         done
+    }
+}
+
+impl Story<'_> {
+    /// Sees that repairing by name, with the log of the failure, changes nothing at all: not even a time.
+    #[track_caller]
+    pub fn is_left_alone_by_name(&self, recipe: &str) {
+        let log = self.sandbox.root().join("failed.log");
+        std::fs::write(&log, self.fails().all()).unwrap();
+        let log = log.to_str().unwrap();
+        let before = picture(&self.sandbox.root());
+        // 0: no sign of it here; 1: found, and nothing that may be applied helps.
+        let done = self.fix_command(&[recipe, "--yes=confirm", "--log", log]);
+        assert!([0, 1].contains(&done.code), "{}: {}", done.code, done.all());
+        let done = self.fix(&["diagnose", log]);
+        assert!([0, 1].contains(&done.code), "{}: {}", done.code, done.all());
+        assert_same(&before, &picture(&self.sandbox.root()));
     }
 }
 

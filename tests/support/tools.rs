@@ -9,9 +9,17 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// What is fetched, pinned: a new release must not turn the tests red by itself.
-const PACKAGES: &[&str] = &["cmake==3.31.10", "ninja==1.13.0", "setuptools==80.9.0", "wheel==0.45.1"];
+const PACKAGES: &[&str] = &[
+    "cmake==3.31.10",
+    "ninja==1.13.0",
+    "setuptools==80.9.0",
+    "wheel==0.45.1",
+    "scikit-build-core==0.11.6",
+    "packaging==25.0",
+    "pathspec==0.12.1",
+];
 
-/// A private Python environment with CMake 3.31, Ninja and setuptools; returns its `bin`.
+/// A private Python environment with CMake 3.31, Ninja, setuptools and scikit-build-core; returns its `bin`.
 pub fn python_tools() -> &'static Path {
     static BIN: OnceLock<PathBuf> = OnceLock::new();
     BIN.get_or_init(|| environment("tools", PACKAGES))

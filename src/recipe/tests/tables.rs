@@ -332,6 +332,14 @@ pub const BROKEN: &str = r####"
 + is = ["consistent", "stale", "mismatch"]
 ! 76:6: the check holds whatever the answer is
 
+- is = ["consistent"]
++ is = ["consistent"]
++ [[case.verify]]
++ probe = "llvm"
++ is = ["stale"]
++ stage = "rerun"
+! 79:6: no answer of `llvm` passes this check and the static one
+
 - verdict = "certain"
 + verdict = "possible"
 ! 67:11: a case that is only possible, or refuted, cannot have steps
