@@ -8,11 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use support::moved::COMMAND;
-use support::{Done, Sandbox, differences, picture};
-
-fn parsed(done: &Done) -> Value {
-    serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", done.all()))
-}
+use support::{Sandbox, differences, picture};
 
 /// A recipe of this project, with one thing changed.
 fn recipe_with(old: &str, new: &str) -> String {
