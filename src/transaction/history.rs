@@ -178,13 +178,8 @@ fn kept_bytes(group: &GroupDir, pasts: &[Past]) -> u64 {
             Summary::Create(_) | Summary::Modify(_) | Summary::Delete(_) | Summary::Run { .. } | Summary::Save(_) => 0,
         })
         .sum();
-    let blobs = group.folder().and_then(|folder| folder.open_child("blobs".as_ref()));
-    let blobs: u64 = blobs
-        .and_then(|blobs| {
-            let names = blobs.names()?;
-            Ok(names.iter().filter_map(|name| blobs.status(name).ok().flatten()).map(|status| status.len).sum())
-        })
-        .unwrap_or_default();
+    // Plain files of ours alone, so that the size of the folder is theirs; none is there before the first.
+    let blobs = fs_extra::dir::get_size(group.path.resolve("blobs")).unwrap_or_default();
     trees + blobs
 }
 

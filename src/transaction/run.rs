@@ -13,6 +13,7 @@ use super::lock::Locks;
 use crate::change::{EnvOverlay, Run};
 use crate::os::fault::step;
 use crate::os::machine::ProcessId;
+use crate::redact::redact;
 
 /// Output beyond this is thrown away while the program runs.
 const MOST_OUTPUT: u64 = 16 << 20;
@@ -128,7 +129,8 @@ fn quote(output: &mut std::fs::File) -> String {
         .and_then(|_| output.take(QUOTED).read_to_end(&mut bytes));
     let text = String::from_utf8_lossy(&bytes).trim_matches(['\0', '\n', ' ']).to_owned();
     match read {
-        Ok(_) if !text.is_empty() => format!(": {text}"),
+        // It is stored in the journal and shown: a program may print what it was given.
+        Ok(_) if !text.is_empty() => format!(": {}", redact(&text)),
         Ok(_) | Err(_) => String::new(),
     }
 }

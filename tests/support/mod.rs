@@ -7,6 +7,7 @@ pub mod mini_triton;
 pub mod moved;
 pub mod story;
 pub mod tools;
+pub mod user;
 pub mod waiting;
 
 use std::collections::BTreeMap;
@@ -132,10 +133,17 @@ impl Done {
         self
     }
 
+    /// Fails the test when a text was not printed, wherever lines were broken.
     #[track_caller]
     pub fn says(self, text: &str) -> Self {
-        let both = format!("{}{}", self.stdout, self.stderr);
-        assert!(both.contains(text), "`{text}` is missing\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr);
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let both = words(&format!("{} {}", self.stdout, self.stderr));
+        assert!(
+            both.contains(&words(text)),
+            "`{text}` is missing\n--- stdout\n{}\n--- stderr\n{}",
+            self.stdout,
+            self.stderr
+        );
         self
     }
 
