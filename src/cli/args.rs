@@ -335,6 +335,12 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Erro
     Cli::try_parse_from(with_apply(args))
 }
 
+/// Names of the commands, for suggestions.
+pub fn command_names() -> Vec<String> {
+    let command = Cli::command();
+    command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(|sub| sub.get_name().to_owned()).collect()
+}
+
 /// Puts `apply` before the first word that is neither an option nor a command.
 fn with_apply(mut args: Vec<OsString>) -> Vec<OsString> {
     let command = Cli::command();
