@@ -54,7 +54,9 @@ fn read(path: &Path) -> Case {
     let table: toml_edit::DocumentMut = text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let strings = |item: Option<&toml_edit::Item>| -> Vec<String> {
         match item.and_then(toml_edit::Item::as_value) {
-            Some(toml_edit::Value::Array(items)) => items.iter().map(|item| item.as_str().unwrap().to_owned()).collect(),
+            Some(toml_edit::Value::Array(items)) => {
+                items.iter().map(|item| item.as_str().unwrap().to_owned()).collect()
+            }
             Some(value) => vec![value.as_str().unwrap().to_owned()],
             None => Vec::new(),
         }
@@ -137,7 +139,9 @@ fn mistakes(case: &Case, findings: &[serde_json::Value], known: &BTreeSet<String
         let mut have: Vec<Vec<String>> = mine
             .filter_map(|found| match &found["params"][name] {
                 serde_json::Value::Null => None,
-                serde_json::Value::Array(items) => Some(items.iter().map(|item| item.as_str().unwrap().to_owned()).collect()),
+                serde_json::Value::Array(items) => {
+                    Some(items.iter().map(|item| item.as_str().unwrap().to_owned()).collect())
+                }
                 value => Some(vec![value.as_str().unwrap().to_owned()]),
             })
             .collect();
