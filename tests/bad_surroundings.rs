@@ -210,7 +210,9 @@ fn output_on_a_full_disk() {
 #[test]
 fn odd_widths() {
     let mut sandbox = Sandbox::with_moved_tree();
-    for columns in ["", "0", "1", "2", "7", "20", "100000", "18446744073709551616", "-5", "wide", "8\0".trim_end_matches('\0')] {
+    for columns in
+        ["", "0", "1", "2", "7", "20", "100000", "18446744073709551616", "-5", "wide", "8\0".trim_end_matches('\0')]
+    {
         sandbox.set("COLUMNS", columns);
         sandbox.fix(["list"]).expect(0).says("tda-1.9");
         sandbox.fix(["show", "tda-1.9"]).expect(0);
@@ -253,7 +255,9 @@ fn an_environment_that_is_not_text() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let mut sandbox = Sandbox::with_moved_tree();
-    for name in ["LC_ALL", "COLUMNS", "NO_COLOR", "TERM", "FIX_KEEP_DAYS", "VIRTUAL_ENV", "TRITON_BUILD_DIR", "CONDA_PREFIX"] {
+    for name in
+        ["LC_ALL", "COLUMNS", "NO_COLOR", "TERM", "FIX_KEEP_DAYS", "VIRTUAL_ENV", "TRITON_BUILD_DIR", "CONDA_PREFIX"]
+    {
         sandbox.set(name, OsStr::from_bytes(b"\xff\xfe\x1b[31m"));
     }
     sandbox.fix(["list"]).expect(0);
