@@ -208,6 +208,9 @@ pub struct Diagnose {
     /// Logs to read; `-` is standard input
     #[arg(value_name = "LOG")]
     pub logs: Vec<PathBuf>,
+    /// Use the recipe files of DIR as well, for authors: one with a known id takes its place
+    #[arg(long, value_name = "DIR")]
+    pub recipes: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -330,6 +333,12 @@ pub struct Demo {
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let args: Vec<OsString> = args.into_iter().collect();
     Cli::try_parse_from(with_apply(args))
+}
+
+/// Names of the commands, for suggestions.
+pub fn command_names() -> Vec<String> {
+    let command = Cli::command();
+    command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(|sub| sub.get_name().to_owned()).collect()
 }
 
 /// Puts `apply` before the first word that is neither an option nor a command.

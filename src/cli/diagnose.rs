@@ -16,7 +16,10 @@ use crate::report::{self, Outcome, Unmatched};
 
 /// Diagnoses logs; returns 1 when something stands that the machine does not refute.
 pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
-    let catalogue = Catalogue::embedded();
+    let catalogue = match &args.recipes {
+        None => Catalogue::embedded(),
+        Some(folder) => Catalogue::embedded().with_folder(session.resolve(folder).as_path(), session.vocabulary())?,
+    };
     selecting::check_set_of_any(session, &catalogue)?;
     let reader = Reader::new(catalogue.entries().iter().collect());
     let logs: Vec<&Path> = args.logs.iter().chain(&session.common.log).map(AsRef::as_ref).collect();

@@ -33,7 +33,7 @@ pub fn list(args: &List, session: &Session) -> Result<u8> {
             title: Text::new(&*entry.title_en, &*entry.title_zh),
         })
         .collect();
-    let document = report::Catalogue { recipes };
+    let document = report::Catalogue { outcome: report::Outcome::Listed, recipes };
     if session.common.json {
         output::hand_out(report::json::render(&document).as_bytes());
     } else {
