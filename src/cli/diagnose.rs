@@ -1,6 +1,6 @@
 //! `fix diagnose [LOG…|-]`: what is wrong and why, ranked. Writes nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
@@ -10,7 +10,9 @@ use super::reading::{Asking, Reader, origin_of};
 use super::session::Session;
 use super::{convert, selecting, writing};
 use crate::diagnosis::{Confidence, Origin};
+use crate::evidence::leftovers;
 use crate::plan::{self, Surroundings};
+use crate::recipe::Text;
 use crate::recipe::catalogue::Catalogue;
 use crate::report::{self, Outcome, Unmatched};
 
@@ -22,10 +24,9 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
     };
     selecting::check_set_of_any(session, &catalogue)?;
     let reader = Reader::new(catalogue.entries().iter().collect());
-    let logs: Vec<&Path> = args.logs.iter().chain(&session.common.log).map(AsRef::as_ref).collect();
-    if logs.is_empty() {
-        bail!("which log? name files, or `-` for standard input\nhint: cmake -B build 2>&1 | fix diagnose -");
-    }
+    let named: Vec<PathBuf> = args.logs.iter().chain(&session.common.log).cloned().collect();
+    let named = if named.is_empty() { on_disk(session)? } else { named };
+    let logs: Vec<&Path> = named.iter().map(AsRef::as_ref).collect();
     let reading = reader.read_named(session, logs.iter().copied())?;
     let origin = origin_of(session, &reading, &logs);
     let asking = Asking { host: session.host(), origin, command: None };
@@ -59,4 +60,20 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         writing::mention_unfinished(session);
     }
     Ok(u8::from(standing))
+}
+
+/// The logs that tools left on disk, where the user names none; says which.
+fn on_disk(session: &Session) -> Result<Vec<PathBuf>> {
+    let found: Vec<PathBuf> =
+        leftovers::find(session.host()).into_iter().map(|leftover| leftover.path.as_path().to_owned()).collect();
+    if found.is_empty() {
+        bail!(
+            "which log? name files, or `-` for standard input; no tool left one here\n\
+             hint: cmake -B build 2>&1 | fix diagnose -"
+        );
+    }
+    for path in &found {
+        session.say(&Text::new(format!("reading {}", path.display()), format!("读取 {}", path.display())));
+    }
+    Ok(found)
 }
