@@ -9,12 +9,12 @@ use super::output;
 use super::reading::{Asking, Reader, origin_of};
 use super::session::Session;
 use super::{convert, selecting, writing};
-use crate::diagnosis::{Confidence, Origin};
+use crate::diagnosis::{Confidence, Origin, Resemblance, nearest};
 use crate::evidence::leftovers;
 use crate::plan::{self, Surroundings};
-use crate::recipe::Text;
 use crate::recipe::catalogue::Catalogue;
-use crate::report::{self, Outcome, Unmatched};
+use crate::recipe::{Role, Text};
+use crate::report::{self, Nearest, Outcome, Unmatched};
 
 /// Diagnoses logs; returns 1 when something stands that the machine does not refute.
 pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
@@ -51,7 +51,10 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         (false, true) => Outcome::NothingWrong,
         (false, false) => Outcome::NoMatch,
     };
-    let unmatched = (outcome == Outcome::NoMatch).then(|| Unmatched { telling, nearest: Vec::new() });
+    let unmatched = (outcome == Outcome::NoMatch).then(|| {
+        let nearest = resembling(&catalogue, &telling);
+        Unmatched { telling, nearest }
+    });
     let diagnosis = report::Diagnosis { findings: shown, outcome, unmatched };
     if session.common.json {
         output::hand_out(report::json::render(&diagnosis).as_bytes());
@@ -76,4 +79,24 @@ fn on_disk(session: &Session) -> Result<Vec<PathBuf>> {
         session.say(&Text::new(format!("reading {}", path.display()), format!("读取 {}", path.display())));
     }
     Ok(found)
+}
+
+/// The recipes that resemble what nobody explains.
+fn resembling(catalogue: &Catalogue, telling: &[report::Evidence]) -> Vec<Nearest> {
+    let recipes: Vec<Resemblance<'_>> = catalogue
+        .entries()
+        .iter()
+        .map(|entry| {
+            let expressions = entry.signatures.iter().filter(|signature| signature.role != Role::Veto);
+            let expressions = expressions.flat_map(|signature| signature.any.iter().map(|any| &*any.regex));
+            let texts = [&*entry.title_en, &*entry.title_zh].into_iter().chain(expressions).collect();
+            Resemblance { id: &entry.id, texts }
+        })
+        .collect();
+    let lines: Vec<&str> = telling.iter().map(|line| line.text.as_str()).collect();
+    nearest(&lines, &recipes)
+        .into_iter()
+        .filter_map(|id| catalogue.by_id(id))
+        .map(|entry| Nearest { id: entry.id.to_string(), title: Text::new(&*entry.title_en, &*entry.title_zh) })
+        .collect()
 }
