@@ -13,7 +13,8 @@ fn logs_of_cmake_and_of_cann_are_found_newest_first() {
     let cache = format!("CMAKE_HOME_DIRECTORY:INTERNAL={}\n", sandbox.project().display());
     sandbox.write("build/CMakeCache.txt", cache);
     sandbox.write("build/CMakeFiles/CMakeError.log", "");
-    let message = "CMake Error: Error: generator : Ninja\nDoes not match the generator used previously: Unix Makefiles\n";
+    let message =
+        "CMake Error: Error: generator : Ninja\nDoes not match the generator used previously: Unix Makefiles\n";
     let log = sandbox.write("build/CMakeFiles/CMakeConfigureLog.yaml", message);
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     std::fs::File::options().write(true).open(&log).unwrap().set_modified(old).unwrap();
