@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::args::Apply;
 use super::output;
-use super::reading::{Asking, Reader, Reading, origin_of, recipe_of};
+use super::reading::{Asking, Reader, Reading, mention_not_asked, origin_of, recipe_of};
 use super::repair::{Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission};
 use super::session::{Session, for_screen};
 use super::{convert, environment, own_file, planfile, selecting, writing};
@@ -93,6 +93,9 @@ pub fn examine_all(
         let surroundings = Surroundings { host: session.host(), command, roots: &roots };
         let plan = plan::build(&finding, &surroundings).map_err(|error| convert::plan_refusal(&error));
         all.push(Found { finding, plan, reading: reading.clone() });
+    }
+    if !all.is_empty() && !session.common.json {
+        mention_not_asked(session, origin);
     }
     Ok(all)
 }

@@ -317,6 +317,8 @@ pub enum RecipeAction {
     Docs {
         #[arg(value_name = "FILE", default_value = "docs/recipes.md")]
         file: PathBuf,
+        #[arg(long, default_value = "recipes")]
+        recipes: PathBuf,
         /// Compare only
         #[arg(long)]
         check: bool,

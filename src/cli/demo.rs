@@ -141,7 +141,7 @@ impl Story<'_> {
 
     /// Shows a command and runs it in a folder of the demo; returns its exit status.
     fn show(&self, tools: &Tools, folder: &str, command: &[String]) -> Result<i32> {
-        let shown = shell_words::join(command).replace(&format!("{}/", self.place.display()), "../");
+        let shown = shell_words::join(command);
         let style = self.session.styles().command;
         output::show(&format!("{style}$ {shown}{style:#}\n"));
         let mut words: Vec<OsString> = command.iter().map(OsString::from).collect();

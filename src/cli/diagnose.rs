@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use super::args::Diagnose;
 use super::output;
-use super::reading::{Asking, Reader, origin_of};
+use super::reading::{Asking, Reader, mention_not_asked, origin_of};
 use super::session::Session;
 use super::{convert, selecting, writing};
 use crate::diagnosis::{Confidence, Origin, Resemblance, nearest};
@@ -67,6 +67,9 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         output::hand_out(report::json::render(&diagnosis).as_bytes());
     } else {
         output::show(&report::text::render_diagnosis(&diagnosis, &session.text_style()));
+        if !findings.is_empty() {
+            mention_not_asked(session, origin);
+        }
         writing::mention_unfinished(session);
     }
     Ok(u8::from(standing))

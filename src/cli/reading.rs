@@ -15,7 +15,7 @@ use crate::evidence::Host;
 use crate::evidence::log::{LogScan, Pattern, Scanner, Session as LogSession};
 use crate::os::process::Output;
 use crate::recipe::catalogue::Entry;
-use crate::recipe::{Recipe, Role, Values};
+use crate::recipe::{Recipe, Role, Text, Values};
 
 /// The signatures of some recipes, ready to scan.
 pub struct Reader<'c> {
@@ -158,6 +158,17 @@ pub fn origin_of(session: &Session, reading: &Reading, paths: &[&Path]) -> Origi
             || log.telling.iter().chain(&log.tail).any(|line| line.text.contains(&name))
     });
     if inside || named { Origin::ThisMachine } else { Origin::Elsewhere }
+}
+
+/// Says that this machine was not asked, and how it can be, where a log is from elsewhere as far as can be seen.
+pub fn mention_not_asked(session: &Session, origin: Origin) {
+    if origin == Origin::Elsewhere && !session.common.log_only {
+        session.say(&Text::new(
+            "note: this machine was not asked: the log neither lies in this project nor names it; \
+             put it into the project, or let `fix run -- CMD` run the build",
+            "注意：未询问本机：日志既不在此项目中，也未提及此项目；请将其放入项目目录，或用 `fix run -- CMD` 运行构建",
+        ));
+    }
 }
 
 /// Scans what a command prints while it runs.

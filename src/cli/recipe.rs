@@ -19,8 +19,8 @@ pub fn run(action: &RecipeAction, session: &Session) -> Result<u8> {
         RecipeAction::Lint { paths } => check(session, paths),
         RecipeAction::Test { ids, recipes, fixtures } => trial::run(session, ids, recipes, fixtures),
         RecipeAction::Anchors => anchors(),
-        RecipeAction::Docs { file, check } => {
-            reference(session, file, if *check { Mode::Compare } else { Mode::Write })
+        RecipeAction::Docs { file, recipes, check } => {
+            reference(session, recipes, file, if *check { Mode::Compare } else { Mode::Write })
         }
     }
 }
@@ -88,8 +88,10 @@ enum Mode {
     Compare,
 }
 
-fn reference(session: &Session, file: &Path, mode: Mode) -> Result<u8> {
-    let text = docs::render(session.vocabulary(), &Catalogue::embedded()).map_err(|errors| {
+fn reference(session: &Session, recipes: &Path, file: &Path, mode: Mode) -> Result<u8> {
+    // The recipes as they stand in the folder, not as this program was built with.
+    let catalogue = Catalogue::from_folder(session.resolve(recipes).as_path(), session.vocabulary())?;
+    let text = docs::render(session.vocabulary(), &catalogue).map_err(|errors| {
         anyhow::anyhow!("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
     let path = session.resolve(file);

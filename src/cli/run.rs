@@ -94,6 +94,8 @@ struct Course<'a> {
     tried: BTreeSet<String>,
     result: RunResult,
     group: Option<Group>,
+    /// Recipes whose findings were shown already.
+    shown: BTreeSet<String>,
     /// The signal that stopped a repair of ours.
     stopped_by: Option<i32>,
 }
@@ -118,7 +120,7 @@ impl<'a> Course<'a> {
             remaining: Vec::new(),
         };
         let (overlay, tried) = (EnvOverlay::default(), BTreeSet::new());
-        Self { session, build, rerun, overlay, tried, result, group: None, stopped_by: None }
+        Self { session, build, rerun, overlay, tried, result, group: None, shown: BTreeSet::new(), stopped_by: None }
     }
 
     /// Repairs and re-runs until the command passes or nothing helps; returns the last attempt.
@@ -163,7 +165,8 @@ impl<'a> Course<'a> {
     }
 
     /// Shows a finding and its plan on standard error: standard output is the command's.
-    fn show(&self, finding: &Finding, plan: &Plan) {
+    fn show(&mut self, finding: &Finding, plan: &Plan) {
+        self.shown.insert(finding.recipe.id.clone());
         if self.session.common.quiet || self.session.common.json {
             return;
         }
@@ -382,7 +385,10 @@ impl<'a> Course<'a> {
             return Ok(());
         }
         if !self.session.common.quiet {
-            output::tell(&format!("\n{}", report::text::render_run(&self.result, &self.session.text_style())));
+            // What was shown whole before its repair is not shown again.
+            let mut result = self.result.clone();
+            result.remaining.retain(|finding| !self.shown.contains(&finding.id));
+            output::tell(&format!("\n{}", report::text::render_run(&result, &self.session.text_style())));
             self.tell_environment();
         }
         Ok(())

@@ -224,7 +224,7 @@ impl Value {
 pub type Values = BTreeMap<String, Value>;
 
 impl TextTemplate {
-    /// Fills both languages; a variable without a value becomes `?`.
+    /// Fills both languages; a variable without a value is named, `<generator>`.
     pub fn fill(&self, values: &Values) -> Text {
         Text { en: self.en.fill_for_reading(values), zh: self.zh.fill_for_reading(values) }
     }

@@ -55,8 +55,13 @@ pub fn scaffold(id: &str, catalogue: &Catalogue) -> Result<Scaffold, ScaffoldErr
     let look_alike = "building\nerror: a message that looks like it and has another cause\n".to_owned();
     Ok(Scaffold {
         recipe: (PathBuf::from(format!("recipes/{id}.toml")), text(id, &slug, &family)),
-        files: vec![(fixture("first").join("log.txt"), log), (fixture("not-look-alike").join("log.txt"), look_alike)],
-        folders: vec![fixture("first").join("before")],
+        files: vec![
+            (fixture("first").join("log.txt"), log),
+            // git keeps no empty folder, and without `before` only the log speaks.
+            (fixture("first").join("before/.keep"), String::new()),
+            (fixture("not-look-alike").join("log.txt"), look_alike),
+        ],
+        folders: Vec::new(),
     })
 }
 

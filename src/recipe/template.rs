@@ -87,13 +87,15 @@ impl Template {
         Ok(Value::Text(out))
     }
 
-    /// Fills the template for a reader: a variable without a value becomes `?`.
+    /// Fills the template for a reader: a variable without a value is named, `<generator>`.
     pub fn fill_for_reading(&self, values: &Values) -> String {
         self.parts
             .iter()
             .map(|part| match part {
                 Part::Literal(text) => text.clone(),
-                Part::Variable(name) => values.get(name).map_or_else(|| "?".to_owned(), Value::to_text),
+                Part::Variable(name) => values
+                    .get(name)
+                    .map_or_else(|| format!("<{}>", name.rsplit('.').next().unwrap_or(name)), Value::to_text),
             })
             .collect()
     }
