@@ -119,7 +119,8 @@ fn peel(line: &[u8]) -> &[u8] {
 /// Returns what is left after a prefix.
 type Prefix = fn(&[u8]) -> Option<&[u8]>;
 
-const PREFIXES: &[Prefix] = &[rank, mpi, stamp, clock, github, buildkit, compose, counter, gutter, pytest];
+const PREFIXES: &[Prefix] =
+    &[rank, mpi, stamp, clock, github, buildkit, compose, counter, gutter, pytest, actor, server];
 
 /// `[rank0]:`, `[default3]:`
 fn rank(line: &[u8]) -> Option<&[u8]> {
@@ -219,6 +220,25 @@ fn pytest(line: &[u8]) -> Option<&[u8]> {
     if line == b"E" { Some(&[]) } else { line.strip_prefix(b"E  ") }
 }
 
+/// `(Worker rank=1 pid=4711) `, `(TaskRunner pid=4711, ip=192.0.2.1) ` (Ray, vLLM)
+fn actor(line: &[u8]) -> Option<&[u8]> {
+    let rest = line.strip_prefix(b"(")?;
+    let end = rest.iter().take(96).position(|byte| *byte == b')')?;
+    let inside = &rest[..end];
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b" =,._:-".contains(byte);
+    let named = inside.first()?.is_ascii_alphabetic() && inside.iter().all(plain);
+    (named && memchr::memmem::find(inside, b" pid=").is_some()).then_some(&rest[end + 1..])
+}
+
+/// `ERROR 09-03 03:02:37 [engine.py:522] ` (vLLM); only errors are written over several lines.
+fn server(line: &[u8]) -> Option<&[u8]> {
+    let rest = shape(line.strip_prefix(b"ERROR ")?, b"00-00 00:00:00 [")?;
+    let end = rest.iter().take(96).position(|byte| *byte == b']')?;
+    let source = &rest[..end];
+    let colon = source.iter().rposition(|byte| *byte == b':')?;
+    (source[..colon].ends_with(b".py") && digits(&source[colon + 1..])?.is_empty()).then_some(&rest[end + 1..])
+}
+
 /// Returns what follows one or more digits.
 fn digits(line: &[u8]) -> Option<&[u8]> {
     let count = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -311,6 +331,13 @@ mod tests {
             (r#"{"log": 1}"#, r#"{"log": 1}"#),
             (r#"{"log":"cut"#, r#"{"log":"cut"#),
             ("##[error]Process", "Process"),
+            ("(TaskRunner pid=467613) RuntimeError: x", "RuntimeError: x"),
+            ("(NPUWorker pid=45464, ip=192.0.2.1) [rank0]: x", "x"),
+            ("(Worker_TP1 rank=1 pid=7) ERROR 09-03 03:02:37 [a/executor.py:522]   x", "x"),
+            ("ERROR 12-10 10:52:09 [patch_core.py:58]", ""),
+            ("(see the pid file) x", "(see the pid file) x"),
+            ("ERROR 12-10 failed", "ERROR 12-10 failed"),
+            ("(unclosed pid=1", "(unclosed pid=1"),
         ];
         for (line, expected) in table {
             let mut out = Vec::new();
