@@ -4,7 +4,8 @@ use super::RollbackError;
 use crate::change::AbsPath;
 use crate::os::trees::Place;
 use crate::transaction::{
-    Act, Drift, GroupDir, Past, Saved, Seen, SeenAt, TransactionError, changed_in_place, present_version,
+    Act, Drift, GroupDir, Past, Saved, Seen, SeenAt, SetAside, TransactionError, changed_in_place, present_version,
+    refuse_mounts as refuse_mounts_in,
 };
 
 /// The transactions of a group that are still in effect, oldest first.
@@ -48,6 +49,16 @@ pub(super) fn shown(group: &GroupDir, drifted: Vec<SeenAt>) -> Vec<Drift> {
             path: seen.path,
         })
         .collect()
+}
+
+/// Refuses when somebody mounted something into what would have to be moved out of the way.
+pub(super) fn refuse_mounts(pasts: &[Past]) -> Result<(), TransactionError> {
+    pasts.iter().flat_map(Past::set_aside).try_for_each(SetAside::refuse_mounts)?;
+    for (_, act) in pasts.iter().flat_map(|past| &past.intents) {
+        let Act::Run { saves, .. } = act else { continue };
+        saves.iter().try_for_each(|save| refuse_mounts_in(&save.path))?;
+    }
+    Ok(())
 }
 
 /// Refuses when something that was set aside is no longer where it was put.

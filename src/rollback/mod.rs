@@ -162,6 +162,7 @@ fn begin(
     watch: &mut dyn Watch,
 ) -> Result<Option<String>, RollbackError> {
     let pasts = drift::standing(group)?;
+    drift::refuse_mounts(&pasts)?;
     drift::refuse_gone(&pasts)?;
     let drifts = drift::since(&pasts)?;
     let lost = drift::lost(group, &pasts)?;

@@ -8,7 +8,9 @@ use super::seen::Seen;
 use super::set_aside::{self, Next, Stage};
 use super::state::{GroupDir, StateDir};
 use super::undo::{Present, Undone, undo};
-use super::{Applied, Drift, Event, Order, Outcome, Proof, RESERVE, TransactionError, Version, Watch, run, write};
+use super::{
+    Applied, Drift, Event, Order, Outcome, Proof, RESERVE, TransactionError, Version, Watch, refuse_mounts, run, write,
+};
 use crate::change::{AbsPath, AllowedRoots, Change, FileState, RemoveTree, Run, TreeKind};
 use crate::os::Name;
 use crate::os::files::{Folder, Kind};
@@ -179,6 +181,7 @@ fn check(state: &StateDir, changes: &[Change], anchors: &[Vec<AbsPath>]) -> Resu
                 if state.path().is_within(&tree.path) {
                     return Err(TransactionError::HoldsState(tree.path.clone()));
                 }
+                refuse_mounts(&tree.path)?;
                 if is_fresh(&tree.path) {
                     drifts.extend(tree_drift(&anchors[0], tree)?);
                 }
@@ -187,6 +190,7 @@ fn check(state: &StateDir, changes: &[Change], anchors: &[Vec<AbsPath>]) -> Resu
                 if let Some(path) = run.writes.iter().find(|path| state.path().is_within(path)) {
                     return Err(TransactionError::HoldsState(path.clone()));
                 }
+                run.writes.iter().try_for_each(refuse_mounts)?;
             }
             Change::WriteFile(_) => {}
         }
@@ -309,6 +313,7 @@ impl Transaction {
         if let Some(drift) = tree_drift(anchor, tree)? {
             return Err(TransactionError::Drift(vec![drift]).into());
         }
+        refuse_mounts(&tree.path)?;
         watch.event(Event::Moving { path: tree.path.clone() });
         let Found::Here(place) = Place::find(anchor, &tree.path)? else {
             return Err(Stop::Why(format!("`{}` is gone", tree.path)));
