@@ -27,6 +27,14 @@ pub struct GroupSummary {
     pub bytes: u64,
 }
 
+impl GroupSummary {
+    /// Says whether it holds what the user had changed before a forced rollback: it comes back by name only.
+    pub fn is_save(&self) -> bool {
+        let is_save = |change: &Summary| matches!(change, Summary::Save(_));
+        self.transactions.iter().any(|transaction| transaction.changes.iter().any(is_save))
+    }
+}
+
 /// Whether a group can be taken back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupState {
