@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::TransactionError;
@@ -224,6 +225,21 @@ pub(crate) fn restore_file(
     step().and_then(|()| file.sync_all()).map_err(failed)?;
     folder.replace(temporary.as_ref(), folder, &place.name)?;
     Ok(folder.sync()?)
+}
+
+/// Removes the links that were kept of what is back now; the copies in `blobs/` stay.
+pub(crate) fn let_go(group: &GroupDir, save: &Save) -> Result<(), TransactionError> {
+    for inner in ["kept", "snapshots"] {
+        let links = match group.folder()?.open_child(inner.as_ref()) {
+            Err(error) if error.errno() == Some(Errno::NOENT) => continue,
+            opened => opened?,
+        };
+        if links.status(save.name.as_ref())?.is_some() {
+            trees::remove(&links, save.name.as_ref())?;
+            links.sync()?;
+        }
+    }
+    Ok(())
 }
 
 /// The name of a file that is being written beside its final place.
