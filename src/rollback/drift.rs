@@ -51,6 +51,15 @@ pub(super) fn shown(group: &GroupDir, drifted: Vec<SeenAt>) -> Vec<Drift> {
         .collect()
 }
 
+/// Refuses when the folders that all of it lay in are gone: nothing could be put back, and a rollback that was begun
+/// would stay begun.
+pub(super) fn refuse_moved(group: &GroupDir, pasts: &[Past]) -> Result<(), RollbackError> {
+    match pasts.iter().find_map(Past::missing_anchor) {
+        Some(path) => Err(RollbackError::Moved { group: group.id.clone(), path }),
+        None => Ok(()),
+    }
+}
+
 /// Refuses when somebody mounted something into what would have to be moved out of the way.
 pub(super) fn refuse_mounts(pasts: &[Past]) -> Result<(), TransactionError> {
     pasts.iter().flat_map(Past::set_aside).try_for_each(SetAside::refuse_mounts)?;

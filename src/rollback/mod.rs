@@ -91,6 +91,7 @@ pub fn roll_back(
     watch: &mut dyn Watch,
 ) -> Result<RolledBack, RollbackError> {
     let group = choose(state, which)?;
+    drift::refuse_moved(&group, &drift::standing(&group)?)?;
     // A repair that is still at work is not cut off: its holder is named instead.
     drop(Locks::take(state, &roots_of(&group)?, "fix rollback")?);
     undo_cut_off(state, &group, watch)?;

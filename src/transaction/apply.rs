@@ -145,7 +145,11 @@ fn summary(change: &Change) -> Summary {
 
 /// Refuses to work on top of a repair that was cut off.
 pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(), TransactionError> {
-    let overlap = |root: &AbsPath| roots.iter().any(|other| root.is_within(other) || other.is_within(root));
+    // One whose project is gone is in nobody's way.
+    let overlap = |lock: &LockedRoot| {
+        let is_relative = |other: &AbsPath| lock.path.is_within(other) || other.is_within(&lock.path);
+        lock.anchor.as_path().is_dir() && roots.iter().any(is_relative)
+    };
     for group in state.groups()? {
         for journal in group.journals() {
             let past = match Past::read(&group, &journal) {
@@ -156,8 +160,7 @@ pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(
                 }
                 past => past?,
             };
-            if past.is_some_and(|past| past.is_unfinished() && past.begin.locks.iter().any(|lock| overlap(&lock.path)))
-            {
+            if past.is_some_and(|past| past.is_unfinished() && past.begin.locks.iter().any(overlap)) {
                 return Err(TransactionError::Unfinished(group.id));
             }
         }

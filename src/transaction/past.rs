@@ -101,6 +101,17 @@ impl Past {
         !self.closed && (self.committed.is_none() || self.undoing.is_some())
     }
 
+    /// Names a folder that all of it lay in and that is gone: the project was moved, deleted or is not mounted.
+    pub fn missing_anchor(&self) -> Option<AbsPath> {
+        let anchors = self.intents.iter().flat_map(|(_, act)| match act {
+            Act::Write { save, .. } => vec![&save.anchor],
+            Act::SetAside(attempt) => vec![&attempt.anchor],
+            Act::Run { saves, .. } => saves.iter().map(|save| &save.anchor).collect(),
+            Act::Scratch { .. } => Vec::new(),
+        });
+        anchors.into_iter().find(|anchor| !anchor.as_path().is_dir()).cloned()
+    }
+
     /// Lists the attempts to set folders aside.
     pub fn set_aside(&self) -> impl Iterator<Item = &SetAside> {
         self.intents.iter().filter_map(|(_, act)| match act {
