@@ -17,7 +17,18 @@ pub(super) fn standing(group: &GroupDir) -> Result<Vec<Past>, TransactionError> 
     Ok(pasts)
 }
 
-/// Lists the paths that are not as the group left them.
+/// What stood at a path before the group, where that can be compared: what is there again is taken back already, by
+/// `git checkout` for example.
+fn former(pasts: &[Past], path: &AbsPath) -> Option<Seen> {
+    let saves = pasts.iter().flat_map(|past| &past.intents).flat_map(|(_, act)| match act {
+        Act::Write { save, .. } => std::slice::from_ref(save),
+        Act::Run { saves, .. } => saves,
+        Act::SetAside(_) | Act::Scratch { .. } => &[],
+    });
+    saves.into_iter().find(|save| save.path == *path).and_then(|save| save.before.seen())
+}
+
+/// Lists the paths that are neither as the group left them nor as it found them.
 ///
 /// The last commit has looked at all that the group touched: the user's command ran once more before it.
 pub(super) fn since(pasts: &[Past]) -> Result<Vec<SeenAt>, TransactionError> {
@@ -29,7 +40,7 @@ pub(super) fn since(pasts: &[Past]) -> Result<Vec<SeenAt>, TransactionError> {
             // A parent has become a link or a file.
             Err(_) => Seen::Other,
         };
-        if now != seen.seen {
+        if now != seen.seen && former(pasts, &seen.path) != Some(now) {
             drifted.push(seen.clone());
         }
     }

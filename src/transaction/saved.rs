@@ -38,6 +38,18 @@ pub enum Saved {
     Tree(SavedTree),
 }
 
+impl Saved {
+    /// What was seen there; a folder's content cannot be told from what is kept of it alone.
+    pub(crate) fn seen(&self) -> Option<Seen> {
+        match self {
+            Saved::Absent => Some(Seen::Absent),
+            Saved::File(file) => Some(Seen::File { hash: file.hash.clone(), mode: file.status.mode }),
+            Saved::Link { target } => Some(Seen::Link { target: target.clone() }),
+            Saved::Tree(_) => None,
+        }
+    }
+}
+
 /// A regular file: its bytes lie in `blobs/` under their hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedFile {
