@@ -14,6 +14,7 @@ mod history;
 mod journal;
 mod lock;
 mod mounts;
+mod newcomers;
 mod past;
 mod recovery;
 mod run;
