@@ -369,6 +369,21 @@ fn a_tree_that_is_a_mount_point_is_emptied() {
 }
 
 #[test]
+fn a_tree_with_a_mount_point_in_it_is_left_alone() {
+    let sandbox = Sandbox::with_moved_tree();
+    let data = sandbox.project().join("build/data");
+    fs::create_dir(&data).unwrap();
+    let Some(_disk) = SmallDisk::mount(&data, 64) else {
+        eprintln!("a_tree_with_a_mount_point_in_it_is_left_alone: not tried, nothing may be mounted here");
+        return;
+    };
+    fs::write(data.join("model.bin"), "dear\n").unwrap();
+    let before = sandbox.project_picture();
+    repair(&sandbox).expect(1).says(data.to_str().unwrap()).says("unmount");
+    assert_same(&before, &sandbox.project_picture());
+}
+
+#[test]
 fn a_state_folder_inside_the_project_or_the_tree() {
     let sandbox = Sandbox::with_moved_tree();
     let before = sandbox.project_picture();

@@ -216,6 +216,11 @@ pub fn transaction_refusal(error: &TransactionError) -> Refusal {
             Some(path.to_string()),
             Some(Text::new("name another `--state-dir`", "请另行指定 `--state-dir`")),
         ),
+        TransactionError::HoldsMount { mount, .. } => refusal(
+            RefusalReason::Guard,
+            Some(mount.to_string()),
+            Some(Text::new(format!("unmount `{mount}` first"), format!("请先卸载 `{mount}`"))),
+        ),
         TransactionError::Unfinished(group) => refusal(
             RefusalReason::Guard,
             None,

@@ -189,6 +189,7 @@ fn failed(session: &Session, error: &RollbackError) -> RollbackResult {
             result.outcome = Outcome::NothingToDo;
             result.exit_code = 0;
             session.say(&says);
+            mention_saves(session, error);
         }
         RollbackError::Unknown(_) => {
             result.outcome = Outcome::Failed;
@@ -210,6 +211,14 @@ fn failed(session: &Session, error: &RollbackError) -> RollbackResult {
             result.refused.push(refusal(RefusalReason::Guard, paths.first(), None));
         }
         RollbackError::Gone { path, .. } => result.refused.push(refusal(RefusalReason::Guard, Some(path), None)),
+        RollbackError::Moved { group, path } => {
+            result.group = Some(group.clone());
+            let hint = Text::new(
+                format!("was it moved? move it back to `{path}`, then run `fix rollback {group}` again"),
+                format!("是否被移动过？请将其移回 `{path}`，再运行 `fix rollback {group}`"),
+            );
+            result.refused.push(refusal(RefusalReason::Surroundings, Some(path), Some(hint)));
+        }
         RollbackError::Left { group, .. } => {
             result.group = Some(group.clone());
             result.refused.push(refusal(RefusalReason::Surroundings, None, None));
@@ -226,6 +235,20 @@ fn failed(session: &Session, error: &RollbackError) -> RollbackResult {
         }
     }
     result
+}
+
+/// Names what an earlier forced rollback saved here: it comes back by name only.
+fn mention_saves(session: &Session, error: &RollbackError) {
+    let (RollbackError::Nothing(folder), Ok(state)) = (error, session.state()) else { return };
+    for group in transaction::history(&state).unwrap_or_default() {
+        if group.is_save() && group.state == GroupState::Applied && folder.is_within(&group.root) {
+            let id = group.id;
+            session.say(&Text::new(
+                format!("your changes from before a rollback are kept: `fix rollback {id}` brings them back"),
+                format!("某次回退之前您的改动仍保留着：用 `fix rollback {id}` 可恢复"),
+            ));
+        }
+    }
 }
 
 /// Shows what was changed since a repair, as a diff where both versions are text.

@@ -10,7 +10,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags, Timespec, Timestamps};
+use rustix::fs::{
+    self, AtFlags, FileType, Mode, OFlags, RenameFlags, StatxAttributes, StatxFlags, Timespec, Timestamps,
+};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -136,6 +138,21 @@ impl Folder {
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(failed("inspect", self.join(name), errno)),
         }
+    }
+
+    /// Says whether something is mounted on an entry, or the entry lies on another file system than this folder.
+    ///
+    /// A part of the same file system may be mounted, so that the device alone does not tell; old kernels tell no
+    /// more.
+    pub fn is_mount_point(&self, name: &OsStr) -> Result<bool, FileError> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+        if let Ok(told) = fs::statx(&self.fd, name, flags, StatxFlags::BASIC_STATS)
+            && told.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT)
+        {
+            return Ok(told.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
+        }
+        let own = self.own_status()?.device;
+        Ok(self.status(name)?.is_some_and(|status| status.kind == Kind::Folder && status.device != own))
     }
 
     fn is_link(&self, name: &OsStr) -> bool {

@@ -86,14 +86,28 @@ fn working_folders() -> impl Iterator<Item = PathBuf> {
         .filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok())
 }
 
-fn mount_points() -> impl Iterator<Item = PathBuf> {
-    let text = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let lines: Vec<PathBuf> = text
+/// Lists what is mounted below `folder` (a real path), but for the folder itself.
+pub fn mounted_below(folder: &Path) -> Vec<PathBuf> {
+    mount_points().into_iter().filter(|point| point != folder && point.starts_with(folder)).collect()
+}
+
+fn mount_points() -> Vec<PathBuf> {
+    mount_points_in(&std::fs::read(MOUNT_INFO).unwrap_or_default())
+}
+
+/// Where the kernel lists what is mounted.
+pub const MOUNT_INFO: &str = "/proc/self/mountinfo";
+
+/// Lists the mount points that the text of [`MOUNT_INFO`] names, sorted.
+pub fn mount_points_in(text: &[u8]) -> Vec<PathBuf> {
+    let mut points: Vec<PathBuf> = text
         .split(|byte| *byte == b'\n')
         .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
         .map(|field| PathBuf::from(OsString::from_vec(unescape_octal(field))))
         .collect();
-    lines.into_iter()
+    points.sort();
+    points.dedup();
+    points
 }
 
 /// Undoes the `\040` of `/proc/self/mountinfo`.

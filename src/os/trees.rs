@@ -117,7 +117,7 @@ fn check_depth(folder: &Folder, depth: usize) -> Result<(), FileError> {
     Err(FileError { action: "enter", path: folder.path().clone(), source })
 }
 
-/// Removes an entry and all below it; an absent one is fine.
+/// Removes an entry and all below it; an absent one is fine. It stops at a mount point.
 pub fn remove(folder: &Folder, name: &OsStr) -> Result<(), FileError> {
     remove_at(folder, name, 0)
 }
@@ -128,6 +128,7 @@ fn remove_at(folder: &Folder, name: &OsStr, depth: usize) -> Result<(), FileErro
         return folder.remove_file(name);
     }
     check_depth(folder, depth)?;
+    refuse_mount(folder, name)?;
     if status.mode & 0o700 != 0o700 {
         folder.set_mode(name, status.mode | 0o700)?;
     }
@@ -139,6 +140,14 @@ fn remove_at(folder: &Folder, name: &OsStr, depth: usize) -> Result<(), FileErro
         Gone::Yes => Ok(()),
         Gone::No => Err(folder.error("remove the folder", name, io::Error::from(Errno::NOTEMPTY))),
     }
+}
+
+/// What is mounted lies elsewhere: it is never emptied, nor copied in order to be.
+fn refuse_mount(folder: &Folder, name: &OsStr) -> Result<(), FileError> {
+    if folder.is_mount_point(name)? {
+        return Err(folder.error("enter", name, io::Error::other("it is a mount point")));
+    }
+    Ok(())
 }
 
 /// Copies entries and all below them: bytes, modes, owners, times, attributes, links between the copied files.
@@ -181,6 +190,7 @@ impl Copier {
         let status = from.status(name)?.ok_or_else(missing)?;
         if status.kind == Kind::Folder {
             check_depth(from, depth)?;
+            refuse_mount(from, name)?;
             self.folder((from, name), (to, to_name), depth, progress)?;
             return dress(from, name, to, to_name, &status);
         }

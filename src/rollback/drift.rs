@@ -4,7 +4,8 @@ use super::RollbackError;
 use crate::change::AbsPath;
 use crate::os::trees::Place;
 use crate::transaction::{
-    Act, Drift, GroupDir, Past, Saved, Seen, SeenAt, TransactionError, changed_in_place, present_version,
+    Act, Drift, GroupDir, Past, Saved, Seen, SeenAt, SetAside, TransactionError, changed_in_place, present_version,
+    refuse_mounts as refuse_mounts_in,
 };
 
 /// The transactions of a group that are still in effect, oldest first.
@@ -16,7 +17,18 @@ pub(super) fn standing(group: &GroupDir) -> Result<Vec<Past>, TransactionError> 
     Ok(pasts)
 }
 
-/// Lists the paths that are not as the group left them.
+/// What stood at a path before the group, where that can be compared: what is there again is taken back already, by
+/// `git checkout` for example.
+fn former(pasts: &[Past], path: &AbsPath) -> Option<Seen> {
+    let saves = pasts.iter().flat_map(|past| &past.intents).flat_map(|(_, act)| match act {
+        Act::Write { save, .. } => std::slice::from_ref(save),
+        Act::Run { saves, .. } => saves,
+        Act::SetAside(_) | Act::Scratch { .. } => &[],
+    });
+    saves.into_iter().find(|save| save.path == *path).and_then(|save| save.before.seen())
+}
+
+/// Lists the paths that are neither as the group left them nor as it found them.
 ///
 /// The last commit has looked at all that the group touched: the user's command ran once more before it.
 pub(super) fn since(pasts: &[Past]) -> Result<Vec<SeenAt>, TransactionError> {
@@ -28,7 +40,7 @@ pub(super) fn since(pasts: &[Past]) -> Result<Vec<SeenAt>, TransactionError> {
             // A parent has become a link or a file.
             Err(_) => Seen::Other,
         };
-        if now != seen.seen {
+        if now != seen.seen && former(pasts, &seen.path) != Some(now) {
             drifted.push(seen.clone());
         }
     }
@@ -48,6 +60,25 @@ pub(super) fn shown(group: &GroupDir, drifted: Vec<SeenAt>) -> Vec<Drift> {
             path: seen.path,
         })
         .collect()
+}
+
+/// Refuses when the folders that all of it lay in are gone: nothing could be put back, and a rollback that was begun
+/// would stay begun.
+pub(super) fn refuse_moved(group: &GroupDir, pasts: &[Past]) -> Result<(), RollbackError> {
+    match pasts.iter().find_map(Past::missing_anchor) {
+        Some(path) => Err(RollbackError::Moved { group: group.id.clone(), path }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses when somebody mounted something into what would have to be moved out of the way.
+pub(super) fn refuse_mounts(pasts: &[Past]) -> Result<(), TransactionError> {
+    pasts.iter().flat_map(Past::set_aside).try_for_each(SetAside::refuse_mounts)?;
+    for (_, act) in pasts.iter().flat_map(|past| &past.intents) {
+        let Act::Run { saves, .. } = act else { continue };
+        saves.iter().try_for_each(|save| refuse_mounts_in(&save.path))?;
+    }
+    Ok(())
 }
 
 /// Refuses when something that was set aside is no longer where it was put.

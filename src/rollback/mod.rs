@@ -15,7 +15,8 @@ use crate::transaction::{
 /// Which group to take back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// The newest one of the project that this folder is in.
+    /// The newest one of the project that this folder is in, but for what a forced rollback saved: that one brings
+    /// back what was just taken back, and goes by name only.
     NewestIn(AbsPath),
     Id(String),
 }
@@ -60,6 +61,9 @@ pub enum RollbackError {
     /// What was set aside is not where it was put.
     #[error("what was set aside of `{path}` is no longer in `{trash}`")]
     Gone { path: AbsPath, trash: AbsPath },
+    /// Nothing was touched: where the files were, there is nothing any more.
+    #[error("`{path}`, where the repair `{group}` was made, is gone")]
+    Moved { group: String, path: AbsPath },
     #[error("the repair `{group}` was cut off and cannot be undone now: {why}")]
     Left { group: String, why: Unrecoverable },
     /// The rollback began and did not end; the next attempt goes on.
@@ -87,6 +91,7 @@ pub fn roll_back(
     watch: &mut dyn Watch,
 ) -> Result<RolledBack, RollbackError> {
     let group = choose(state, which)?;
+    drift::refuse_moved(&group, &drift::standing(&group)?)?;
     // A repair that is still at work is not cut off: its holder is named instead.
     drop(Locks::take(state, &roots_of(&group)?, "fix rollback")?);
     undo_cut_off(state, &group, watch)?;
@@ -129,7 +134,7 @@ fn choose(state: &StateDir, which: &Which) -> Result<GroupDir, RollbackError> {
         Which::NewestIn(folder) => summaries
             .iter()
             .rev()
-            .find(|summary| folder.is_within(&summary.root) && !is_undone(&summary.state))
+            .find(|summary| folder.is_within(&summary.root) && !is_undone(&summary.state) && !summary.is_save())
             .map(|summary| state.group(&summary.id))
             .ok_or_else(|| RollbackError::Nothing(folder.clone())),
     }
@@ -162,6 +167,7 @@ fn begin(
     watch: &mut dyn Watch,
 ) -> Result<Option<String>, RollbackError> {
     let pasts = drift::standing(group)?;
+    drift::refuse_mounts(&pasts)?;
     drift::refuse_gone(&pasts)?;
     let drifts = drift::since(&pasts)?;
     let lost = drift::lost(group, &pasts)?;

@@ -9,6 +9,7 @@ use crate::change::AbsPath;
 use crate::change::{Change, RemoveTree, TreeFolder, TreeImage, TreeKind};
 use crate::evidence::build_command::{self, Configure};
 use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
+use crate::evidence::mounts;
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::{FileKind, Host};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
@@ -51,6 +52,7 @@ fn set_aside_tree(order: &Order<'_>) -> Result<Lowered, LowerError> {
             format!("`{named}` 指向 `{}`，而不是 `{path}`", tree.path),
         )));
     }
+    refuse_mounts(order.host, &tree.path)?;
     can_be_made_again(order, &tree)?;
     carry_settings(order, &tree, &mut lowered);
     let before = measure(order.host, &tree.path)?;
@@ -91,6 +93,18 @@ fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree, LowerErro
             NotATree::Refused(why) => why,
         })
     })
+}
+
+/// Refuses a tree with a mount point in it: what that shows lies elsewhere and is no part of the tree.
+fn refuse_mounts(host: &dyn Host, tree: &AbsPath) -> Result<(), LowerError> {
+    let real = host.real(tree.as_path()).unwrap_or_else(|_| tree.as_path().to_owned());
+    let mounted = |point: &PathBuf| *point != real && point.starts_with(&real);
+    let Some(mount) = mounts::mount_points(host).into_iter().find(mounted) else { return Ok(()) };
+    let mount = mount.display();
+    Err(LowerError(Text::new(
+        format!("`{tree}` is left alone: `{mount}` is mounted in it; unmount that first"),
+        format!("不移动 `{tree}`：其中挂载了 `{mount}`；请先卸载"),
+    )))
 }
 
 /// Refuses where the user's command only builds: without its tree it would fail at once.

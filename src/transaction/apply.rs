@@ -8,7 +8,9 @@ use super::seen::Seen;
 use super::set_aside::{self, Next, Stage};
 use super::state::{GroupDir, StateDir};
 use super::undo::{Present, Undone, undo};
-use super::{Applied, Drift, Event, Order, Outcome, Proof, RESERVE, TransactionError, Version, Watch, run, write};
+use super::{
+    Applied, Drift, Event, Order, Outcome, Proof, RESERVE, TransactionError, Version, Watch, refuse_mounts, run, write,
+};
 use crate::change::{AbsPath, AllowedRoots, Change, FileState, RemoveTree, Run, TreeKind};
 use crate::os::Name;
 use crate::os::files::{Folder, Kind};
@@ -143,7 +145,11 @@ fn summary(change: &Change) -> Summary {
 
 /// Refuses to work on top of a repair that was cut off.
 pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(), TransactionError> {
-    let overlap = |root: &AbsPath| roots.iter().any(|other| root.is_within(other) || other.is_within(root));
+    // One whose project is gone is in nobody's way.
+    let overlap = |lock: &LockedRoot| {
+        let is_relative = |other: &AbsPath| lock.path.is_within(other) || other.is_within(&lock.path);
+        lock.anchor.as_path().is_dir() && roots.iter().any(is_relative)
+    };
     for group in state.groups()? {
         for journal in group.journals() {
             let past = match Past::read(&group, &journal) {
@@ -154,8 +160,7 @@ pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(
                 }
                 past => past?,
             };
-            if past.is_some_and(|past| past.is_unfinished() && past.begin.locks.iter().any(|lock| overlap(&lock.path)))
-            {
+            if past.is_some_and(|past| past.is_unfinished() && past.begin.locks.iter().any(overlap)) {
                 return Err(TransactionError::Unfinished(group.id));
             }
         }
@@ -179,6 +184,7 @@ fn check(state: &StateDir, changes: &[Change], anchors: &[Vec<AbsPath>]) -> Resu
                 if state.path().is_within(&tree.path) {
                     return Err(TransactionError::HoldsState(tree.path.clone()));
                 }
+                refuse_mounts(&tree.path)?;
                 if is_fresh(&tree.path) {
                     drifts.extend(tree_drift(&anchors[0], tree)?);
                 }
@@ -187,6 +193,7 @@ fn check(state: &StateDir, changes: &[Change], anchors: &[Vec<AbsPath>]) -> Resu
                 if let Some(path) = run.writes.iter().find(|path| state.path().is_within(path)) {
                     return Err(TransactionError::HoldsState(path.clone()));
                 }
+                run.writes.iter().try_for_each(refuse_mounts)?;
             }
             Change::WriteFile(_) => {}
         }
@@ -309,6 +316,7 @@ impl Transaction {
         if let Some(drift) = tree_drift(anchor, tree)? {
             return Err(TransactionError::Drift(vec![drift]).into());
         }
+        refuse_mounts(&tree.path)?;
         watch.event(Event::Moving { path: tree.path.clone() });
         let Found::Here(place) = Place::find(anchor, &tree.path)? else {
             return Err(Stop::Why(format!("`{}` is gone", tree.path)));

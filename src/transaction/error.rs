@@ -20,6 +20,9 @@ pub enum TransactionError {
     Outside(AbsPath),
     #[error("refusing to touch `{0}`: it holds the state of `fix`")]
     HoldsState(AbsPath),
+    /// What is mounted there lies elsewhere, outside the allowed roots perhaps.
+    #[error("refusing to touch `{path}`: `{mount}` is mounted in it")]
+    HoldsMount { path: AbsPath, mount: AbsPath },
     #[error("there is no place for the state: neither XDG_STATE_HOME nor HOME names an existing folder")]
     NoState,
     #[error("refusing to keep state in `{path}`: it belongs to user {owner}")]

@@ -6,7 +6,7 @@ use super::TransactionError;
 use super::journal::{GroupRecord, Summary};
 use super::past::Past;
 use super::state::{GroupDir, StateDir};
-use super::{Title, undo};
+use super::{Title, refuse_mounts, undo};
 use crate::change::AbsPath;
 use crate::os::machine;
 use crate::os::trees;
@@ -25,6 +25,14 @@ pub struct GroupSummary {
     pub transactions: Vec<TransactionSummary>,
     /// What is kept for it.
     pub bytes: u64,
+}
+
+impl GroupSummary {
+    /// Says whether it holds what the user had changed before a forced rollback: it comes back by name only.
+    pub fn is_save(&self) -> bool {
+        let is_save = |change: &Summary| matches!(change, Summary::Save(_));
+        self.transactions.iter().any(|transaction| transaction.changes.iter().any(is_save))
+    }
 }
 
 /// Whether a group can be taken back.
@@ -188,6 +196,8 @@ pub fn prune(state: &StateDir, limits: &Limits) -> Result<Pruned, TransactionErr
     let mut pruned = Pruned::default();
     let now = machine::now();
     let (mut kept, mut bytes) = (0, 0);
+    // One that cannot be forgotten is no reason to keep all the others.
+    let mut failed = None;
     for group in state.groups()?.iter().rev() {
         let Some(summary) = summarise(state, group) else {
             // Cut off before it began, or while it was being forgotten.
@@ -208,13 +218,16 @@ pub fn prune(state: &StateDir, limits: &Limits) -> Result<Pruned, TransactionErr
         if kept > limits.groups || bytes > limits.bytes || now.saturating_sub(summary.at) > limits.age {
             kept -= 1;
             bytes -= summary.bytes;
-            forget(state, group)?;
+            if let Err(error) = forget(state, group) {
+                failed.get_or_insert(error);
+                continue;
+            }
             pruned.groups.push(group.id.clone());
             pruned.bytes += summary.bytes;
         }
     }
     pruned.groups.sort();
-    Ok(pruned)
+    failed.map_or(Ok(pruned), Err)
 }
 
 /// Between two repairs of one invocation, its group looks finished.
@@ -241,6 +254,12 @@ fn is_young(group: &GroupDir, now: Duration) -> bool {
 
 fn forget(state: &StateDir, group: &GroupDir) -> Result<(), TransactionError> {
     let groups = crate::os::files::Folder::open(&state.path().resolve("groups"))?;
+    refuse_mounts(&group.path)?;
+    for journal in group.journals() {
+        // Before it counts as forgotten.
+        let past = Past::read(group, &journal)?;
+        past.iter().flat_map(Past::set_aside).try_for_each(|attempt| refuse_mounts(&attempt.trash))?;
+    }
     let records = group.records().unwrap_or_default();
     if !records.is_empty() && !matches!(records.last(), Some(GroupRecord::Pruned { .. })) {
         group.append(&GroupRecord::Pruned { at: machine::now().as_nanos() as u64 })?;

@@ -1,13 +1,39 @@
 //! A transaction as its journal tells it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::TransactionError;
 use super::journal::{Act, Begin, Lines, Record, SeenAt, read};
+use super::saved::Saved;
 use super::set_aside::{SetAside, Stage};
 use super::state::GroupDir;
 use crate::change::AbsPath;
 use crate::os::machine::ProcessId;
+
+/// Journals name what is kept by whole paths. What lay in the group's folder lies there still, wherever the state
+/// folder was moved.
+fn moved_along(group: &GroupDir, act: &mut Act) {
+    match act {
+        Act::SetAside(attempt) => {
+            let old = attempt.trash_anchor.resolve("groups").resolve(&group.id);
+            if let Ok(below) = attempt.trash.as_path().strip_prefix(&old) {
+                attempt.trash = group.path.resolve(below);
+                attempt.trash_anchor = group.state.clone();
+            }
+        }
+        Act::Run { saves, .. } => {
+            for save in saves {
+                let Saved::Tree(tree) = &mut save.before else { continue };
+                let in_group = Path::new("groups").join(&group.id).join("snapshots").join(&save.name);
+                if tree.snapshot.as_path().ends_with(&in_group) {
+                    tree.snapshot = group.path.resolve("snapshots").resolve(&save.name);
+                }
+            }
+        }
+        Act::Write { .. } | Act::Scratch { .. } => {}
+    }
+}
 
 /// What a journal says.
 #[derive(Debug, Clone)]
@@ -75,7 +101,10 @@ impl Past {
         match record {
             // One head is enough.
             Record::Begin(_) => {}
-            Record::Intent { change, act } => self.intents.push((change, act)),
+            Record::Intent { change, mut act } => {
+                moved_along(&self.group, &mut act);
+                self.intents.push((change, act));
+            }
             Record::Copied { change } => {
                 self.copied.insert(change);
             }
@@ -99,6 +128,17 @@ impl Past {
     /// Says whether it was cut off: neither committed and left so, nor undone to the end.
     pub fn is_unfinished(&self) -> bool {
         !self.closed && (self.committed.is_none() || self.undoing.is_some())
+    }
+
+    /// Names a folder that all of it lay in and that is gone: the project was moved, deleted or is not mounted.
+    pub fn missing_anchor(&self) -> Option<AbsPath> {
+        let anchors = self.intents.iter().flat_map(|(_, act)| match act {
+            Act::Write { save, .. } => vec![&save.anchor],
+            Act::SetAside(attempt) => vec![&attempt.anchor],
+            Act::Run { saves, .. } => saves.iter().map(|save| &save.anchor).collect(),
+            Act::Scratch { .. } => Vec::new(),
+        });
+        anchors.into_iter().find(|anchor| !anchor.as_path().is_dir()).cloned()
     }
 
     /// Lists the attempts to set folders aside.

@@ -163,6 +163,9 @@ pub(crate) fn recover_one(
         }
         taken => taken?,
     };
+    if let Some(path) = past.missing_anchor() {
+        return Ok(RecoveredOutcome::Left(Unrecoverable::OtherFileSystem(path)));
+    }
     let here = Machine::here();
     if here.boot == past.begin.machine.boot
         && let Some(child) = past.children.iter().find(|child| child.is_alive())
@@ -208,6 +211,12 @@ fn finish(
     watch: &mut dyn Watch,
 ) -> Result<RecoveredOutcome, TransactionError> {
     let roots = roots_of(group)?;
+    for journal in group.journals() {
+        let past = Past::read(group, &journal)?.filter(|past| !past.closed);
+        if let Some(path) = past.and_then(|past| past.missing_anchor()) {
+            return Ok(RecoveredOutcome::Left(Unrecoverable::OtherFileSystem(path)));
+        }
+    }
     match Locks::take(state, &roots, "recovery") {
         Err(error @ TransactionError::Locked { .. }) => {
             Ok(RecoveredOutcome::Left(Unrecoverable::AtWork(error.to_string())))

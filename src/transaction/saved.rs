@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::TransactionError;
@@ -35,6 +36,18 @@ pub enum Saved {
     File(SavedFile),
     Link { target: Name },
     Tree(SavedTree),
+}
+
+impl Saved {
+    /// What was seen there; a folder's content cannot be told from what is kept of it alone.
+    pub(crate) fn seen(&self) -> Option<Seen> {
+        match self {
+            Saved::Absent => Some(Seen::Absent),
+            Saved::File(file) => Some(Seen::File { hash: file.hash.clone(), mode: file.status.mode }),
+            Saved::Link { target } => Some(Seen::Link { target: target.clone() }),
+            Saved::Tree(_) => None,
+        }
+    }
 }
 
 /// A regular file: its bytes lie in `blobs/` under their hash.
@@ -224,6 +237,21 @@ pub(crate) fn restore_file(
     step().and_then(|()| file.sync_all()).map_err(failed)?;
     folder.replace(temporary.as_ref(), folder, &place.name)?;
     Ok(folder.sync()?)
+}
+
+/// Removes the links that were kept of what is back now; the copies in `blobs/` stay.
+pub(crate) fn let_go(group: &GroupDir, save: &Save) -> Result<(), TransactionError> {
+    for inner in ["kept", "snapshots"] {
+        let links = match group.folder()?.open_child(inner.as_ref()) {
+            Err(error) if error.errno() == Some(Errno::NOENT) => continue,
+            opened => opened?,
+        };
+        if links.status(save.name.as_ref())?.is_some() {
+            trees::remove(&links, save.name.as_ref())?;
+            links.sync()?;
+        }
+    }
+    Ok(())
 }
 
 /// The name of a file that is being written beside its final place.

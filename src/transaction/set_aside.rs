@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TransactionError;
 use super::beside::{self, BESIDE};
+use super::newcomers::is_newcomer;
 use super::state::GroupDir;
 use crate::change::{AbsPath, RemoveTree, TreeFolder, TreeKind};
 use crate::os::files::{FileError, FileTime, Folder, Kind, Status};
@@ -256,7 +257,10 @@ impl SetAside {
                     if place.status()?.is_some() {
                         self.move_away(&trash, &place)?;
                     }
-                    items.rename(&name, &place.folder, &place.name)?;
+                    match items.rename(&name, &place.folder, &place.name) {
+                        Err(error) if error.is_cross_device() => self.bring(items, &name, &place, progress)?,
+                        renamed => renamed?,
+                    }
                 }
                 By::Copy => copier.copy(items, &name, &place.folder, &place.name, progress)?,
             }
@@ -271,10 +275,24 @@ impl SetAside {
         Ok(())
     }
 
-    /// Lists what appeared at the path meanwhile and was moved out of the way.
-    pub fn newcomers(&self) -> Result<Vec<AbsPath>, TransactionError> {
-        let Some(trash) = self.open_trash()? else { return Ok(Vec::new()) };
-        Ok(trash.names()?.iter().filter(|name| is_newcomer(name)).map(|name| trash.join(name)).collect())
+    /// Puts a part back that was renamed away, where the trash has come to another file system since: complete under
+    /// another name first, so that a copy that was cut off is never taken for a newcomer.
+    fn bring(
+        &self,
+        items: &Folder,
+        name: &OsStr,
+        place: &Place,
+        progress: trees::Progress,
+    ) -> Result<(), TransactionError> {
+        let mut coming = OsString::from(".fix-back-");
+        coming.push(self.trash.file_name().unwrap_or_default());
+        coming.push("-");
+        coming.push(name);
+        Copier::new(self.anchor.clone()).copy(items, name, &place.folder, &coming, progress)?;
+        place.folder.sync_file_system()?;
+        place.folder.rename(&coming, &place.folder, &place.name)?;
+        place.folder.sync()?;
+        Ok(trees::remove(items, name)?)
     }
 
     /// Removes the trash after the undo, unless it holds what appeared meanwhile.
@@ -411,67 +429,13 @@ impl SetAside {
         }
     }
 
-    fn open_trash(&self) -> Result<Option<Folder>, FileError> {
+    pub(super) fn open_trash(&self) -> Result<Option<Folder>, FileError> {
         let Found::Here(place) = Place::find(&self.trash_anchor, &self.trash)? else { return Ok(None) };
         match place.folder.open_child(&place.name) {
             Ok(trash) => Ok(Some(trash)),
             Err(error) if error.errno() == Some(Errno::NOENT) => Ok(None),
             Err(error) => Err(error),
         }
-    }
-
-    /// Moves away what appeared at the path since. Nothing is in the way when nothing was moved.
-    fn clear(&self, trash: &Folder, items: &Folder) -> Result<(), TransactionError> {
-        match &self.parts {
-            Parts::Whole => {
-                if items.status(WHOLE.as_ref())?.is_some()
-                    && let Found::Here(place) = Place::find(&self.anchor, &self.path)?
-                    && place.status()?.is_some()
-                {
-                    self.move_away(trash, &place)?;
-                }
-            }
-            Parts::Entries { folders, .. } => {
-                let stays: Vec<&Path> = folders.iter().map(|folder| folder.path.as_ref()).collect();
-                for folder in folders {
-                    let below: &Path = folder.path.as_ref();
-                    let Found::Here(place) = Place::find(&self.anchor, &self.path.resolve(below))? else { continue };
-                    let Ok(inner) = place.folder.open_child(&place.name) else { continue };
-                    for name in inner.names()? {
-                        let path = below.join(&name);
-                        if path == Path::new(BESIDE) || stays.contains(&path.as_path()) {
-                            continue;
-                        }
-                        let place = Place { folder: place.folder.open_child(&place.name)?, name };
-                        self.move_away(trash, &place)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Moves an entry into the trash under a free name.
-    fn move_away(&self, trash: &Folder, place: &Place) -> Result<(), TransactionError> {
-        let taken = trash.names()?;
-        let free = |name: &OsString| !taken.contains(name);
-        let mut names = (1..).map(|n| {
-            let mut name = OsString::from(format!("{NEWCOMER}{n}-"));
-            name.push(&place.name);
-            name
-        });
-        let name = names.find(free).expect("one of the names is free");
-        match place.folder.rename(&place.name, trash, &name) {
-            Ok(()) => {}
-            Err(error) if error.is_cross_device() => {
-                trees::copy(&place.folder, &place.name, trash, &name, &mut |_| Ok(()))?;
-                trash.sync_file_system()?;
-                trees::remove(&place.folder, &place.name)?;
-            }
-            Err(error) => return Err(error.into()),
-        }
-        trash.sync()?;
-        Ok(place.folder.sync()?)
     }
 
     /// A folder's time changes with its entries: it gets back the one it had.
@@ -488,10 +452,5 @@ impl SetAside {
 }
 
 const RECORD: &str = "record.json";
-const WHOLE: &str = "tree";
+pub(super) const WHOLE: &str = "tree";
 const ENTRIES: &str = "entries";
-const NEWCOMER: &str = "newcomer-";
-
-fn is_newcomer(name: &OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(NEWCOMER.as_bytes())
-}

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use super::journal::{Act, Lines, Record, Scratch};
 use super::past::Past;
-use super::saved::{Met, Save, Saved, keep_stranger, restore};
+use super::saved::{Met, Save, Saved, keep_stranger, let_go, restore};
 use super::seen::Seen;
 use super::set_aside::SetAside;
+use super::state::GroupDir;
 use super::{Event, TransactionError, Watch, snapshot};
 use crate::change::{AbsPath, Reversible};
 use crate::os::files::{FileError, FileTime, Folder, Gone, Kind};
@@ -64,7 +65,7 @@ pub(crate) fn undo(
     if undone.failed.is_empty() {
         settle_times(past)?;
         for (_, act) in &past.intents {
-            clean(act, &mut undone)?;
+            clean(&past.group, act, &mut undone)?;
         }
         note(past, lines, Record::Closed { at: machine::now().as_nanos() as u64 })?;
     }
@@ -166,21 +167,22 @@ fn put_back(
     })
 }
 
-/// Removes what the undo needs no more.
-fn clean(act: &Act, undone: &mut Undone) -> Result<(), TransactionError> {
+/// Removes what the undo needs no more. What is a link to a file that is back would change with that.
+fn clean(group: &GroupDir, act: &Act, undone: &mut Undone) -> Result<(), TransactionError> {
     match act {
         Act::SetAside(attempt) => {
             undone.kept.extend(attempt.newcomers()?);
             attempt.clean()
         }
         Act::Scratch { places } => clean_scratch(places),
-        Act::Write { .. } | Act::Run { .. } => Ok(()),
+        Act::Write { save, .. } => let_go(group, save),
+        Act::Run { saves, .. } => saves.iter().try_for_each(|save| let_go(group, save)),
     }
 }
 
 /// Removes what a transaction that changed nothing left outside of the state folder.
 pub(crate) fn clean_all(past: &Past) -> Result<(), TransactionError> {
-    past.intents.iter().try_for_each(|(_, act)| clean(act, &mut Undone::default()))
+    past.intents.iter().try_for_each(|(_, act)| clean(&past.group, act, &mut Undone::default()))
 }
 
 /// Removes all that is kept for a transaction outside of its group's folder: it cannot be undone any more.

@@ -1,5 +1,6 @@
 //! Transactions, their recovery and their rollback, on real files with real programs.
 
+mod afterwards;
 #[cfg(debug_assertions)]
 mod crash;
 mod files;

@@ -10,7 +10,8 @@ use std::process::Command;
 use build_fix::change::{AllowedRoots, EnvOverlay, TreeKind};
 use build_fix::rollback::{OnDrift, Which, roll_back};
 use build_fix::transaction::{
-    Group, Order, Outcome, Proof, Scope, StateDir, Title, TransactionError, Unwatched, pending, recover,
+    Group, GroupState, Limits, Order, Outcome, Proof, Scope, StateDir, Title, TransactionError, Unwatched, history,
+    pending, prune, recover,
 };
 
 use crate::repairs::{Picture, Project, abs, timeless};
@@ -47,7 +48,8 @@ fn inside() {
     full_project();
     full_state();
     mount_point();
-    mount_point_below();
+    mount_points_below();
+    mount_made_after_the_repair();
     read_only();
     println!("all places done");
 }
@@ -165,13 +167,79 @@ fn mount_point() {
     round_trip(&project, &old, "build/CMakeCache.txt");
 }
 
-fn mount_point_below() {
+fn bind(from: &Path, at: &Path) {
+    let status = Command::new("mount").arg("--bind").args([from, at]).status().unwrap();
+    assert!(status.success(), "bind {} at {}", from.display(), at.display());
+}
+
+/// What a mount point shows lies elsewhere: a tree that holds one is refused as a whole, before anything moves.
+fn mount_points_below() {
+    type Mount = fn(&Path, &Path);
+    let kinds: [(&str, Mount); 3] = [
+        ("another file system", |_, at| mount("size=1m", at)),
+        ("a folder of the same file system", bind),
+        ("a file of the same file system", |elsewhere, at| {
+            fs::remove_dir_all(at).unwrap();
+            fs::write(at, "").unwrap();
+            bind(&elsewhere.join("model.bin"), at);
+        }),
+    ];
+    for (kind, mount_it) in kinds {
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::write(elsewhere.path().join("model.bin"), "dear\n").unwrap();
+        let mut project = Project::new();
+        let at = project.path("build/bin");
+        mount_it(elsewhere.path(), &at);
+        let old = project.picture();
+        project.set_aside("build", TreeKind::Derived);
+        match apply(&project, &project.state()) {
+            Err(TransactionError::HoldsMount { path, mount }) => {
+                assert_eq!((path, mount), (abs(project.path("build")), abs(&at)), "{kind}");
+            }
+            other => panic!("{kind}: {other:?}"),
+        }
+        assert_eq!(project.picture(), old, "{kind}");
+        assert!(!project.base.path().join("state/groups").exists(), "{kind}");
+        assert_eq!(fs::read_to_string(elsewhere.path().join("model.bin")).unwrap(), "dear\n");
+    }
+    // A command may not write there either: its undo would.
     let mut project = Project::new();
     mount("size=1m", &project.path("build/bin"));
-    fs::write(project.path("build/bin/mounted"), "old\n").unwrap();
+    project.run(&["/bin/sh", "-c", "true"], &["build"]);
+    let outcome = apply(&project, &project.state());
+    assert!(matches!(outcome, Err(TransactionError::HoldsMount { .. })), "{outcome:?}");
+}
+
+/// Somebody mounts into the tree that was built since: neither the rollback nor forgetting it empties that.
+fn mount_made_after_the_repair() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let dear = elsewhere.path().join("model.bin");
+    fs::write(&dear, "dear\n").unwrap();
+    let mut project = Project::new();
     let old = project.picture();
     project.set_aside("build", TreeKind::Derived);
-    round_trip(&project, &old, "build/CMakeCache.txt");
+    let outcome = apply(&project, &project.state());
+    assert!(matches!(outcome, Ok(Outcome::Committed { .. })), "{outcome:?}");
+    let data = project.path("build/data");
+    fs::create_dir_all(&data).unwrap();
+    bind(elsewhere.path(), &data);
+    let back = || roll_back(&project.state(), &Which::NewestIn(project.root()), OnDrift::Refuse, &mut Unwatched);
+    let error = back().unwrap_err();
+    assert!(error.to_string().contains(data.to_str().unwrap()), "{error}");
+    assert_eq!(history(&project.state()).unwrap()[0].state, GroupState::Applied);
+    assert!(Command::new("umount").arg(&data).status().unwrap().success());
+    let result = back().unwrap();
+    assert_eq!(timeless(&project.picture()), timeless(&old));
+
+    let at = result.kept[0].resolve("data");
+    bind(elsewhere.path(), at.as_path());
+    let none = Limits { groups: 0, ..Limits::default() };
+    let error = prune(&project.state(), &none).unwrap_err();
+    assert!(error.to_string().contains(at.as_path().to_str().unwrap()), "{error}");
+    assert_eq!(fs::read_to_string(&dear).unwrap(), "dear\n");
+    assert!(Command::new("umount").arg(at.as_path()).status().unwrap().success());
+    assert_eq!(prune(&project.state(), &none).unwrap().groups.len(), 1);
+    assert_eq!(fs::read_to_string(&dear).unwrap(), "dear\n");
 }
 
 fn read_only() {
