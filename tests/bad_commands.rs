@@ -311,3 +311,28 @@ fn a_terminal_that_hangs_up_undoes_all() {
     wait_until("fix has ended", || !is_alive(&fix));
     assert_undone(&sandbox, &before);
 }
+
+#[test]
+fn a_repair_at_work_is_no_failure_in_the_history() {
+    let sandbox = Sandbox::with_moved_tree();
+    let seen = sandbox.root().join("seen");
+    let fix = sandbox.fix_command().get_program().to_owned();
+    sandbox.on_rerun(&format!("{} history --json > {}\nmkdir -p build", fix.display(), seen.display()));
+    sandbox.fix(Sandbox::run_args(&["--yes"])).expect(0);
+    let seen = fs::read_to_string(seen).unwrap();
+    assert!(seen.contains("\"at_work\"") && !seen.contains("needs_attention"), "{seen}");
+}
+
+#[test]
+fn a_lost_journal_is_told_with_its_reason() {
+    let sandbox = Sandbox::with_moved_tree();
+    sandbox.fix(Sandbox::run_args(&["--yes"])).expect(0);
+    let groups = sandbox.state().join("fix/groups");
+    let group = fs::read_dir(&groups).unwrap().next().unwrap().unwrap().path();
+    fs::write(group.join("1.jsonl"), "").unwrap();
+    let says = "1.jsonl` is gone or empty";
+    sandbox.fix(["history"]).expect(0).says("failed").says_in_any_layout(says);
+    sandbox.fix(["rollback"]).expect(1).says_in_any_layout(says);
+    sandbox.fix(["history", "prune", "--keep", "0"]).expect(0);
+    assert!(group.join("trash").exists());
+}

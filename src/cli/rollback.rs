@@ -41,9 +41,19 @@ pub fn history(args: &History, session: &Session) -> Result<u8> {
         output::hand_out(report::json::render(&document).as_bytes());
     } else {
         output::show(&report::text::render_history(&document, &session.text_style()));
+        groups.iter().for_each(|group| mention_unreadable(session, group));
         writing::mention_unfinished(session);
     }
     Ok(0)
+}
+
+/// Says why a repair cannot be read: nothing of it is forgotten meanwhile.
+fn mention_unreadable(session: &Session, group: &GroupSummary) {
+    let (id, GroupState::Unreadable(why)) = (&group.id, &group.state) else { return };
+    session.warn(&Text::new(
+        format!("{id} cannot be read: {why}; what it kept is not deleted"),
+        format!("{id} 无法读取：{why}；其保留的内容不会被删除"),
+    ));
 }
 
 fn line(group: &GroupSummary) -> HistoryLine {
@@ -54,6 +64,7 @@ fn line(group: &GroupSummary) -> HistoryLine {
             GroupState::Applied => Outcome::Repaired,
             GroupState::Undone => Outcome::RolledBack,
             GroupState::RolledBack => Outcome::Restored,
+            GroupState::AtWork => Outcome::AtWork,
             GroupState::RollingBack | GroupState::Unfinished => Outcome::NeedsAttention,
             GroupState::Unreadable(_) => Outcome::Failed,
         },
@@ -209,6 +220,19 @@ fn failed(session: &Session, error: &RollbackError) -> RollbackResult {
         RollbackError::Lost { group, paths } => {
             result.group = Some(group.clone());
             result.refused.push(refusal(RefusalReason::Guard, paths.first(), None));
+        }
+        RollbackError::Partial { group, path, .. } => {
+            result.group = Some(group.clone());
+            let hint = Text::new("`--force` puts back what is left", "`--force` 会恢复其余部分");
+            result.refused.push(refusal(RefusalReason::Guard, Some(path), Some(hint)));
+        }
+        RollbackError::Unreadable { group, .. } => {
+            result.group = Some(group.clone());
+            let hint = Text::new(
+                "what it kept is still there, in the state folder, and is not deleted",
+                "其保留的内容仍在状态目录中，不会被删除",
+            );
+            result.refused.push(refusal(RefusalReason::Surroundings, None, Some(hint)));
         }
         RollbackError::Gone { path, .. } => result.refused.push(refusal(RefusalReason::Guard, Some(path), None)),
         RollbackError::Moved { group, path } => {

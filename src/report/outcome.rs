@@ -40,6 +40,8 @@ pub enum Outcome {
     Passed,
     /// The command fails still.
     StillFailing,
+    /// A repair, or taking it back, is under way.
+    AtWork,
     /// Information was shown.
     Listed,
     /// Ended by a signal, the old state put back.
@@ -74,7 +76,7 @@ pub enum RefusalReason {
 
 impl Outcome {
     /// All outcomes.
-    pub const ALL: [Outcome; 18] = [
+    pub const ALL: [Outcome; 19] = [
         Outcome::NothingWrong,
         Outcome::Found,
         Outcome::NoMatch,
@@ -93,6 +95,7 @@ impl Outcome {
         Outcome::Listed,
         Outcome::Interrupted,
         Outcome::Failed,
+        Outcome::AtWork,
     ];
 
     /// Says the outcome in a sentence.
@@ -113,6 +116,7 @@ impl Outcome {
             Outcome::NeedsAttention => words::needs_attention(),
             Outcome::Passed => words::passed(),
             Outcome::StillFailing => words::still_failing(),
+            Outcome::AtWork => words::at_work(),
             Outcome::Listed => words::listed(),
             Outcome::Interrupted => words::interrupted(),
             Outcome::Failed => words::failed(),
@@ -129,7 +133,7 @@ mod tests {
         let words: Vec<String> =
             Outcome::ALL.iter().map(|outcome| serde_json::to_string(outcome).unwrap().replace('"', "")).collect();
         let want = "nothing_wrong found no_match nothing_to_do repaired would_change planned declined refused \
-                    not_repaired rolled_back restored needs_attention passed still_failing listed interrupted failed";
+                    not_repaired rolled_back restored needs_attention passed still_failing listed interrupted failed at_work";
         assert_eq!(words.join(" "), want);
     }
 }

@@ -18,6 +18,7 @@ sentences! {
     needs_attention() "taking the repair back did not complete: please look at the paths named above" "撤回未能完成：请检查上面列出的路径";
     passed() "the command passed" "命令执行成功";
     still_failing() "the command still fails" "命令仍然失败";
+    at_work() "a repair is under way" "修复正在进行";
     listed() "listed" "已列出";
     interrupted() "interrupted: the state before the repair is back" "已中断：已恢复到修复之前的状态";
     failed() "`fix` itself failed" "`fix` 自身出错";

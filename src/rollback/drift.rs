@@ -4,8 +4,8 @@ use super::RollbackError;
 use crate::change::AbsPath;
 use crate::os::trees::Place;
 use crate::transaction::{
-    Act, Drift, GroupDir, Past, Saved, Seen, SeenAt, SetAside, TransactionError, changed_in_place, present_version,
-    refuse_mounts as refuse_mounts_in,
+    Act, Drift, GroupDir, Past, Saved, Seen, SeenAt, SetAside, Summary, TransactionError, changed_in_place,
+    present_version, refuse_mounts as refuse_mounts_in,
 };
 
 /// The transactions of a group that are still in effect, oldest first.
@@ -93,6 +93,37 @@ pub(super) fn refuse_gone(pasts: &[Past]) -> Result<(), RollbackError> {
         }
     }
     Ok(())
+}
+
+/// What of a folder that was set aside is no longer in the trash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub path: AbsPath,
+    pub trash: AbsPath,
+    pub missing: u64,
+    pub of: u64,
+}
+
+/// Counts what was set aside, and compares with what the plan counted.
+pub(super) fn missing(pasts: &[Past]) -> Result<Option<Missing>, TransactionError> {
+    for past in pasts {
+        for (at, (change, act)) in past.intents.iter().enumerate() {
+            let Act::SetAside(attempt) = act else { continue };
+            let is_last = !past.intents[at + 1..].iter().any(|(later, _)| later == change);
+            // What an earlier change of the same repair took from it the plan has counted too.
+            let is_first = past.touched_before(at).all(|path| !path.is_within(&attempt.path));
+            let Some(Summary::SetAside { files, .. }) = past.begin.changes.get(*change) else { continue };
+            if !is_last || !is_first || past.undone.contains(change) {
+                continue;
+            }
+            let here = attempt.files_kept()?;
+            if here < *files {
+                let (path, trash) = (attempt.path.clone(), attempt.trash.clone());
+                return Ok(Some(Missing { path, trash, missing: files - here, of: *files }));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Lists the files whose former content was kept as a link only and changed in place since.

@@ -6,10 +6,12 @@
 mod drift;
 mod save_first;
 
+use drift::Missing;
+
 use crate::change::AbsPath;
 use crate::transaction::{
-    Drift, GroupDir, GroupRecord, GroupState, Locks, Past, RecoveredOutcome, StateDir, TransactionError, Trust,
-    Unrecoverable, Watch, finish_rollback, history, recover_one, refuse_unfinished, roots_of,
+    Drift, GroupDir, GroupRecord, GroupState, GroupSummary, Locks, Past, RecoveredOutcome, StateDir, TransactionError,
+    Trust, Unrecoverable, Watch, damage, finish_rollback, history, recover_one, refuse_unfinished, roots_of,
 };
 
 /// Which group to take back.
@@ -64,6 +66,10 @@ pub enum RollbackError {
     /// Nothing was touched: where the files were, there is nothing any more.
     #[error("`{path}`, where the repair `{group}` was made, is gone")]
     Moved { group: String, path: AbsPath },
+    #[error("{missing} of the {of} files that were set aside of `{path}` are no longer in `{trash}`")]
+    Partial { group: String, path: AbsPath, trash: AbsPath, missing: u64, of: u64 },
+    #[error("the repair `{group}` cannot be read: {why}")]
+    Unreadable { group: String, why: String },
     #[error("the repair `{group}` was cut off and cannot be undone now: {why}")]
     Left { group: String, why: Unrecoverable },
     /// The rollback began and did not end; the next attempt goes on.
@@ -92,6 +98,7 @@ pub fn roll_back(
 ) -> Result<RolledBack, RollbackError> {
     let group = choose(state, which)?;
     drift::refuse_moved(&group, &drift::standing(&group)?)?;
+    group.mend_head()?;
     // A repair that is still at work is not cut off: its holder is named instead.
     drop(Locks::take(state, &roots_of(&group)?, "fix rollback")?);
     undo_cut_off(state, &group, watch)?;
@@ -104,14 +111,18 @@ pub fn roll_back(
         Some(GroupRecord::RollingBack { saved, .. }) => result.saved = saved.clone(),
         Some(GroupRecord::Created { .. } | GroupRecord::Pruned { .. }) | None => {
             refuse_unfinished(state, &roots)?;
-            result.saved = begin(state, &group, on_drift, watch)?;
+            let begun = begin(state, &group, on_drift, watch)?;
+            result.saved = begun.saved;
+            result.left = begun.left;
         }
     }
     let undone = finish_rollback(state, &group, result.saved.as_deref(), watch)?;
     if !undone.failed.is_empty() {
         return Err(RollbackError::Incomplete { group: group.id, left: undone.failed });
     }
-    Ok(RolledBack { kept: undone.kept, left: undone.left, ..result })
+    result.kept = undone.kept;
+    result.left.extend(undone.left);
+    Ok(result)
 }
 
 /// Finds the group that [`roll_back`] would take, by name; writes nothing.
@@ -129,15 +140,36 @@ fn choose(state: &StateDir, which: &Which) -> Result<GroupDir, RollbackError> {
             if is_undone(&summary.state) {
                 return Err(RollbackError::Already(id.clone()));
             }
-            Ok(state.group(id))
+            readable(state, summary)
         }
         Which::NewestIn(folder) => summaries
             .iter()
             .rev()
             .find(|summary| folder.is_within(&summary.root) && !is_undone(&summary.state) && !summary.is_save())
-            .map(|summary| state.group(&summary.id))
-            .ok_or_else(|| RollbackError::Nothing(folder.clone())),
+            .map_or_else(|| Err(RollbackError::Nothing(folder.clone())), |summary| readable(state, summary)),
     }
+}
+
+/// A group may have lost its own file: its journals tell all that a rollback needs.
+fn readable(state: &StateDir, summary: &GroupSummary) -> Result<GroupDir, RollbackError> {
+    let group = state.group(&summary.id);
+    match &summary.state {
+        GroupState::Unreadable(_) if has_lost_its_head_only(&group) => Ok(group),
+        GroupState::Unreadable(why) => Err(RollbackError::Unreadable { group: summary.id.clone(), why: why.clone() }),
+        GroupState::Applied
+        | GroupState::Undone
+        | GroupState::RolledBack
+        | GroupState::RollingBack
+        | GroupState::AtWork
+        | GroupState::Unfinished => Ok(group),
+    }
+}
+
+fn has_lost_its_head_only(group: &GroupDir) -> bool {
+    let pasts: Result<Vec<Past>, _> =
+        group.journals().iter().filter_map(|journal| Past::read(group, journal).transpose()).collect();
+    let is_headless = group.records().is_ok_and(|records| records.is_empty());
+    is_headless && pasts.is_ok_and(|pasts| !pasts.is_empty() && matches!(damage(group, &pasts), Ok(None)))
 }
 
 /// Undoes what of the group was cut off: the user asked for the group by name or place, so that another boot or
@@ -159,16 +191,27 @@ fn undo_cut_off(state: &StateDir, group: &GroupDir, watch: &mut dyn Watch) -> Re
     Ok(())
 }
 
-/// Compares, saves what shall be saved, and records that the rollback begins. Returns the group of the save.
-fn begin(
-    state: &StateDir,
-    group: &GroupDir,
-    on_drift: OnDrift,
-    watch: &mut dyn Watch,
-) -> Result<Option<String>, RollbackError> {
+/// A rollback that may go on.
+struct Begun {
+    /// The group of the save.
+    saved: Option<String>,
+    /// What will not be back, a sentence each.
+    left: Vec<String>,
+}
+
+/// Compares, saves what shall be saved, and records that the rollback begins.
+fn begin(state: &StateDir, group: &GroupDir, on_drift: OnDrift, watch: &mut dyn Watch) -> Result<Begun, RollbackError> {
     let pasts = drift::standing(group)?;
     drift::refuse_mounts(&pasts)?;
     drift::refuse_gone(&pasts)?;
+    let mut left = Vec::new();
+    if let Some(Missing { path, trash, missing, of }) = drift::missing(&pasts)? {
+        let partial = RollbackError::Partial { group: group.id.clone(), path, trash, missing, of };
+        match on_drift {
+            OnDrift::Refuse => return Err(partial),
+            OnDrift::SaveFirst => left.push(partial.to_string()),
+        }
+    }
     let drifts = drift::since(&pasts)?;
     let lost = drift::lost(group, &pasts)?;
     let saved = match on_drift {
@@ -183,5 +226,5 @@ fn begin(
     };
     let at = crate::os::machine::now().as_nanos() as u64;
     group.append(&GroupRecord::RollingBack { at, saved: saved.clone() })?;
-    Ok(saved)
+    Ok(Begun { saved, left })
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::TransactionError;
+use super::damage::damage;
 use super::journal::{GroupRecord, Summary};
+use super::lock::Locks;
 use super::past::Past;
 use super::state::{GroupDir, StateDir};
 use super::{Title, refuse_mounts, undo};
@@ -45,9 +47,11 @@ pub enum GroupState {
     RolledBack,
     /// A rollback was begun and not finished.
     RollingBack,
-    /// A repair was cut off, or is at work.
+    /// A repair, or a rollback, is being made right now.
+    AtWork,
+    /// A repair was cut off.
     Unfinished,
-    /// Its journal cannot be read: a newer version's, or damaged. The text says it.
+    /// Its journal cannot be read: a newer version's, damaged or lost. The text says it.
     Unreadable(String),
 }
 
@@ -120,34 +124,80 @@ fn summarise(state: &StateDir, group: &GroupDir) -> Option<GroupSummary> {
         Ok(records) => records,
         Err(error) => return Some(unreadable(error)),
     };
-    let Some(GroupRecord::Created { root, command, at, .. }) = records.first().cloned() else { return None };
     let pasts: Result<Vec<Past>, _> =
         group.journals().iter().filter_map(|journal| Past::read(group, journal).transpose()).collect();
+    let Some(GroupRecord::Created { root, command, at, .. }) = records.first().cloned() else {
+        return lost_head(group, pasts, unreadable);
+    };
+    let damaged = |error| GroupSummary {
+        root: root.clone(),
+        command: command.clone(),
+        at: Duration::from_nanos(at),
+        ..unreadable(error)
+    };
     let pasts = match pasts {
         Ok(pasts) => pasts,
-        Err(error) => return Some(GroupSummary { root, command, at: Duration::from_nanos(at), ..unreadable(error) }),
+        Err(error) => return Some(damaged(error)),
     };
     if records.iter().any(|record| matches!(record, GroupRecord::Pruned { .. })) {
         return None;
+    }
+    match damage(group, &pasts) {
+        Ok(None) => {}
+        Ok(Some(why)) => return Some(damaged(TransactionError::Refused(why))),
+        Err(error) => return Some(damaged(error)),
     }
     Some(GroupSummary {
         id: group.id.clone(),
         root,
         command,
         at: Duration::from_nanos(at),
-        state: group_state(&records, &pasts),
+        state: group_state(state, &records, &pasts),
         bytes: kept_bytes(group, &pasts),
         transactions: pasts.into_iter().map(transaction).collect(),
     })
 }
 
-fn group_state(records: &[GroupRecord], pasts: &[Past]) -> GroupState {
+/// A group that has lost its own file: `None` when it never began, and nothing is kept for it.
+fn lost_head(
+    group: &GroupDir,
+    pasts: Result<Vec<Past>, TransactionError>,
+    unreadable: impl Fn(TransactionError) -> GroupSummary,
+) -> Option<GroupSummary> {
+    let is_own = |name: &std::ffi::OsString| name == "group.jsonl" || name == super::RESERVE;
+    match group.folder().and_then(|folder| folder.names()) {
+        Ok(names) if names.iter().all(is_own) => return None,
+        Ok(_) => {}
+        Err(error) => return Some(unreadable(error.into())),
+    }
+    let why = TransactionError::Refused(format!("`{}` is gone or empty", group.path.resolve("group.jsonl")));
+    let first = pasts.ok().and_then(|pasts| pasts.into_iter().next());
+    let summary = unreadable(why);
+    Some(match first {
+        Some(Past { begin, .. }) => GroupSummary {
+            root: begin.locks.first().map_or(summary.root, |lock| lock.path.clone()),
+            at: Duration::from_nanos(begin.at),
+            ..summary
+        },
+        None => summary,
+    })
+}
+
+fn group_state(state: &StateDir, records: &[GroupRecord], pasts: &[Past]) -> GroupState {
+    let here = machine::Machine::here();
+    let is_at_work = |past: &Past| past.begin.machine == here && past.begin.process.is_alive();
+    let roots = || pasts.iter().flat_map(|past| &past.begin.locks).map(|lock| &lock.path);
     match records.last() {
         Some(GroupRecord::RolledBack { .. }) => return GroupState::RolledBack,
+        Some(GroupRecord::RollingBack { .. }) if Locks::is_held(state, roots()) => return GroupState::AtWork,
         Some(GroupRecord::RollingBack { .. }) => return GroupState::RollingBack,
         Some(GroupRecord::Created { .. } | GroupRecord::Pruned { .. }) | None => {}
     }
-    if pasts.iter().any(Past::is_unfinished) {
+    // Its process may live on without it, where a recovery is left to the next command.
+    let mut unfinished = pasts.iter().filter(|past| past.is_unfinished()).peekable();
+    if unfinished.peek().is_some() && unfinished.all(is_at_work) && Locks::is_held(state, roots()) {
+        GroupState::AtWork
+    } else if pasts.iter().any(Past::is_unfinished) {
         GroupState::Unfinished
     } else if pasts.iter().any(|past| !past.closed) {
         GroupState::Applied
@@ -207,7 +257,9 @@ pub fn prune(state: &StateDir, limits: &Limits) -> Result<Pruned, TransactionErr
             continue;
         };
         match summary.state {
-            GroupState::Unfinished | GroupState::RollingBack | GroupState::Unreadable(_) => continue,
+            GroupState::AtWork | GroupState::Unfinished | GroupState::RollingBack | GroupState::Unreadable(_) => {
+                continue;
+            }
             GroupState::Applied | GroupState::Undone | GroupState::RolledBack => {}
         }
         kept += 1;

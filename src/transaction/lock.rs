@@ -62,6 +62,15 @@ impl Locks {
         Ok(Self { exclusive, shared })
     }
 
+    /// Says whether a process of this machine that lives has locked one of the roots; nothing is written, nor locked.
+    pub fn is_held<'a>(state: &StateDir, mut roots: impl Iterator<Item = &'a AbsPath>) -> bool {
+        let Ok(folder) = Folder::open(&state.path().resolve("locks")) else { return false };
+        roots.any(|root| {
+            let holder = read_holder(&folder, lock_name(root).as_ref());
+            holder.is_some_and(|holder| holder.process.is_alive())
+        })
+    }
+
     /// Returns the standard input of a child: the file of the first exclusive lock, at its end.
     ///
     /// It reads like `/dev/null`, and the lock stays held as long as the child lives, even when we die.

@@ -9,6 +9,7 @@
 
 mod apply;
 mod beside;
+mod damage;
 mod error;
 mod history;
 mod journal;
@@ -41,6 +42,7 @@ pub use recovery::{Interrupted, Recovered, RecoveredOutcome, Scope, Unfinished, 
 pub use state::StateDir;
 
 pub(crate) use apply::refuse_unfinished;
+pub(crate) use damage::damage;
 pub(crate) use history::root_of;
 pub(crate) use journal::{Act, Begin, FORMAT, GroupRecord, Lines, Record, Scratch, SeenAt};
 pub(crate) use lock::Locks;

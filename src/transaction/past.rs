@@ -141,6 +141,15 @@ impl Past {
         anchors.into_iter().find(|anchor| !anchor.as_path().is_dir()).cloned()
     }
 
+    /// Lists the files and folders that the intents before the one at `at` may have changed.
+    pub fn touched_before(&self, at: usize) -> impl Iterator<Item = &AbsPath> {
+        self.intents[..at].iter().flat_map(|(_, act)| match act {
+            Act::Write { save, .. } => vec![&save.path],
+            Act::Run { saves, .. } => saves.iter().map(|save| &save.path).collect(),
+            Act::SetAside(_) | Act::Scratch { .. } => Vec::new(),
+        })
+    }
+
     /// Lists the attempts to set folders aside.
     pub fn set_aside(&self) -> impl Iterator<Item = &SetAside> {
         self.intents.iter().filter_map(|(_, act)| match act {

@@ -80,7 +80,7 @@ pub fn pending(state: &StateDir) -> Result<Vec<Unfinished>, TransactionError> {
     let mut all = Vec::new();
     for group in state.groups()? {
         let (Ok(rollback), Ok(pasts)) = (rolling_back(&group), unfinished(&group)) else { continue };
-        if rollback.is_some() {
+        if rollback.is_some() && !Locks::is_held(state, roots_of(&group)?.iter()) {
             all.extend(describe(&group, None, Interrupted::Rollback));
         }
         for past in pasts {

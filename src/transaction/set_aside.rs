@@ -332,6 +332,21 @@ impl SetAside {
         Ok(here)
     }
 
+    /// Counts the files in the trash, as a plan counts those of a folder.
+    pub fn files_kept(&self) -> Result<u64, TransactionError> {
+        let Some(trash) = self.open_trash()? else { return Ok(0) };
+        let name = match self.parts {
+            Parts::Whole => WHOLE,
+            Parts::Entries { .. } => ENTRIES,
+        };
+        let mut files = 0;
+        trees::walk::<FileError>(&trash.open_child(name.as_ref())?, &mut |_, _, _, status| {
+            files += u64::from(status.kind != Kind::Folder);
+            Ok(trees::Descend::Into)
+        })?;
+        Ok(files)
+    }
+
     fn clean_beside(&self) -> Result<(), TransactionError> {
         let Some(folder) = self.trash.parent().filter(|parent| parent.file_name() == Some(OsStr::new(BESIDE))) else {
             return Ok(());

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use super::TransactionError;
 use super::journal::{FORMAT, GroupRecord, Lines, read};
+use super::past::Past;
 use crate::change::AbsPath;
 use crate::os::files::{FileError, Folder};
 use crate::os::machine;
@@ -151,6 +152,20 @@ impl GroupDir {
         let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
         serde_json::from_slice::<Head>(first)
             .is_ok_and(|head| roots.iter().any(|root| root.is_within(&head.root) || head.root.is_within(root)))
+    }
+
+    /// Writes a first record anew from what the first journal tells; not where there is one.
+    pub fn mend_head(&self) -> Result<(), TransactionError> {
+        let Some(past) = Past::read(self, &self.journal(1))? else { return Ok(()) };
+        let Some(lock) = past.begin.locks.first().filter(|_| self.records().is_ok_and(|all| all.is_empty())) else {
+            return Ok(());
+        };
+        let (id, root) = (self.id.clone(), lock.path.clone());
+        let created = GroupRecord::Created { format: FORMAT, id, root, command: Vec::new(), at: past.begin.at };
+        if self.path.resolve("group.jsonl").as_path().exists() {
+            return self.append(&created);
+        }
+        Lines::create(&self.folder()?, "group.jsonl", &created).map(|_| ())
     }
 
     pub fn append(&self, record: &GroupRecord) -> Result<(), TransactionError> {

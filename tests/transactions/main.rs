@@ -7,3 +7,4 @@ mod files;
 mod kill;
 mod places;
 mod repairs;
+mod traces;

@@ -116,7 +116,8 @@ impl Project {
     pub fn set_aside(&mut self, below: &str, kind: TreeKind) {
         let path = self.path(below);
         let meta = fs::metadata(&path).unwrap();
-        let before = TreeImage { device: meta.dev(), inode: meta.ino(), files: 6, bytes: 100, at_least: false };
+        let files = picture(&path).values().filter(|text| !text.starts_with("folder")).count() as u64;
+        let before = TreeImage { device: meta.dev(), inode: meta.ino(), files, bytes: 100, at_least: false };
         self.changes.push(Change::RemoveTree(RemoveTree { path: abs(path), before, kind, folder: TreeFolder::Goes }));
     }
 

@@ -87,7 +87,7 @@ fn show_outcome(page: &mut Page<'_>, outcome: Outcome) {
         | Outcome::NoMatch
         | Outcome::Found
         | Outcome::Failed => BAD,
-        Outcome::WouldChange | Outcome::Planned | Outcome::Declined | Outcome::Listed => PLAIN,
+        Outcome::WouldChange | Outcome::Planned | Outcome::Declined | Outcome::AtWork | Outcome::Listed => PLAIN,
     };
     page.say(style, 0, &outcome.sentence());
 }
@@ -110,6 +110,7 @@ fn show_way_back(page: &mut Page<'_>, outcome: Outcome, group: Option<&str>) {
         | Outcome::NeedsAttention
         | Outcome::Passed
         | Outcome::StillFailing
+        | Outcome::AtWork
         | Outcome::Listed
         | Outcome::Failed => page.say(PLAIN, 0, &words::take_back(group)),
     }
