@@ -4,6 +4,7 @@ mod support;
 
 use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 
 use support::story::{Story, cached};
 use support::{Sandbox, copy_tree, tools};
@@ -109,6 +110,84 @@ fn the_tree_of_another_project_that_is_there_is_left_alone() {
     let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-S", "two", "-B", "build"], message);
     story.is_left_alone(&[]).says("which is still there");
     story.is_left_alone_by_name("cmake-source-moved");
+}
+
+/// A project that was configured in its own folder, and the log of what CMake said after `place` was made of it.
+fn in_source(sandbox: &Sandbox, place: impl FnOnce(&Path, &Path)) {
+    plain_project(sandbox, "one/");
+    sandbox.write("one/main.c", "int main(void) { return 0; }\n");
+    sandbox.run("cmake", ["-S", "one", "-B", "one"]).expect(0);
+    place(&sandbox.project().join("one"), &sandbox.project().join("two"));
+}
+
+#[test]
+fn a_project_that_is_its_own_build_tree_is_left_alone_where_it_was_moved() {
+    let sandbox = sandbox();
+    in_source(&sandbox, |one, two| copy_tree(one, two));
+    let story = Story::new(&sandbox, ["cmake", "."], "is different than the directory").inside("two");
+    story.is_left_alone(&[]).says("left alone");
+    story.is_left_alone_by_name("cmake-source-moved");
+    // From its log alone, in the folder itself.
+    let log = sandbox.root().join("two.log");
+    fs::write(&log, story.fails().all()).unwrap();
+    let before = support::picture(&sandbox.project());
+    story.fix(&["cmake-source-moved", "--yes=confirm", "--log", log.to_str().unwrap()]);
+    support::story::assert_same(&before, &support::picture(&sandbox.project()));
+}
+
+#[test]
+fn a_project_that_is_its_own_build_tree_is_left_alone_from_outside() {
+    for (source, tree) in [("two", "two"), ("two/app", "two")] {
+        let sandbox = sandbox();
+        if source == tree {
+            in_source(&sandbox, |one, two| fs::rename(one, two).unwrap());
+        } else {
+            plain_project(&sandbox, "one/app/");
+            sandbox.run("cmake", ["-S", "one/app", "-B", "one"]).expect(0);
+            fs::rename(sandbox.project().join("one"), sandbox.project().join("two")).unwrap();
+        }
+        let story = Story::new(&sandbox, ["cmake", "-S", source, "-B", tree], "CMakeCache.txt");
+        story.is_left_alone(&[]).says("left alone");
+        story.is_left_alone_by_name("cmake-source-moved");
+    }
+}
+
+#[test]
+fn a_tree_that_holds_the_source_of_the_command_is_left_alone() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "one/");
+    sandbox.run("cmake", ["-S", "one", "-B", "out"]).expect(0);
+    fs::rename(sandbox.project().join("one"), sandbox.project().join("out/one")).unwrap();
+    let message = "used to generate cache. Re-run cmake with a different source directory.";
+    let story = Story::new(&sandbox, ["cmake", "-S", "out/one", "-B", "out"], message);
+    story.is_left_alone(&[]).says("left alone");
+    story.is_left_alone_by_name("cmake-source-moved");
+}
+
+#[test]
+fn a_tree_with_a_project_of_its_own_is_left_alone() {
+    for name in ["CMakeLists.txt", "setup.py", "pyproject.toml"] {
+        let sandbox = sandbox();
+        plain_project(&sandbox, "");
+        sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build"]).expect(0);
+        sandbox.write(&format!("build/{name}"), "# by hand\n");
+        let message = "Does not match the generator used previously";
+        let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
+        story.is_left_alone(&[]).says("holds more than a build");
+    }
+    // What CMake itself wrote is no source.
+    for generator in ["Unix Makefiles", "Ninja"] {
+        let sandbox = sandbox();
+        plain_project(&sandbox, "");
+        sandbox.write("setup.py.in", "setup()\n");
+        let text = fs::read_to_string(sandbox.project().join("CMakeLists.txt")).unwrap();
+        sandbox.write("CMakeLists.txt", text + "configure_file(setup.py.in setup.py)\n");
+        sandbox.run("cmake", ["-G", generator, "-B", "build"]).expect(0);
+        let other = if generator == "Ninja" { "Unix Makefiles" } else { "Ninja" };
+        let message = "Does not match the generator used previously";
+        let story = Story::new(&sandbox, ["cmake", "-G", other, "-B", "build"], message);
+        story.is_repaired("cmake-generator-mismatch", &[], |_| {});
+    }
 }
 
 /// Configures with the Ninja of a temporary build environment, as pip makes one, and removes that environment.
