@@ -123,7 +123,7 @@ pub fn recognise(
     let source = real_or(host, &tree.source);
     let project = real_or(host, host.project().as_path());
     let holds_repository = host.git().top_level().is_some_and(|top| real_or(host, top.as_path()).is_within(&path));
-    if source.is_within(&path) || holds_repository || holds_sources(host, &tree, builds) {
+    if source.is_within(&path) || holds_repository {
         return Err(NotATree::InSource(tree));
     }
     let is_old_home = |old: &PathBuf| same_folder(host, old, &tree.source) || same_folder(host, old, &tree.made_in);
@@ -136,6 +136,9 @@ pub fn recognise(
             format!("the cache of `{named}` was made in `{made_in}`"),
             format!("`{named}` 的缓存是在 `{made_in}` 中生成的"),
         ));
+    }
+    if holds_sources(host, &tree, builds) {
+        return Err(NotATree::InSource(tree));
     }
     // Whoever works in a tree means this tree: its source is above it, or wherever the cache says.
     let works_inside = project == path || (project.is_within(&path) && path.is_within(&source));

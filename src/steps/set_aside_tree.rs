@@ -71,7 +71,8 @@ fn makes_its_folder(order: &Order<'_>) -> bool {
         || matches!(*builds_of(order), [BuildCommand::Python(_)])
 }
 
-fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree, LowerError> {
+/// Recognises the tree anew, or says why it must not be touched.
+pub(super) fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree, LowerError> {
     let moved_from: Vec<PathBuf> = order.list("moved_from").into_iter().map(PathBuf::from).collect();
     build_tree::recognise(order.host, named, NamedBy::User, &moved_from, &builds_of(order)).map_err(|why| {
         LowerError(match why {
