@@ -489,8 +489,10 @@ fn half_written_products_are_found_and_made_again() {
     lab.passes(&["cmake", "-B", "b", "-G", "Unix Makefiles"]);
     lab.passes(&["cmake", "--build", "b"]);
     let tree = lab.path("app/b");
-    let broken = |lab: &Lab| lab.ask("cmake_truncated", &[("tree", &tree)]);
+    let named = format!("liba.a\nCMakeFiles/m.dir/m.c.o\n{tree}/libs.so");
+    let broken = |lab: &Lab| lab.ask("cmake_truncated", &[("tree", &tree), ("named", &named)]);
     assert_eq!(broken(&lab).word, "whole");
+    assert_eq!(lab.ask("cmake_truncated", &[("tree", &tree)]).word, "unknown", "nothing is named");
 
     let cut = |name: &str, length: u64| {
         std::fs::OpenOptions::new().write(true).open(lab.path(name)).unwrap().set_len(length).unwrap();
@@ -501,19 +503,43 @@ fn half_written_products_are_found_and_made_again() {
     lab.write("app/b/_deps/x-src/test/empty.a", "");
     std::fs::remove_file(lab.path("app/b/m")).unwrap();
     lab.fails(&["cmake", "--build", "b"], "undefined reference to `main'");
+    // Empty on purpose, or of somebody else: nobody named them.
+    lab.write("app/b/tests/golden.o", "");
+    lab.write("app/b/other/liba.a", "");
+    std::fs::create_dir(lab.path("app/b/links")).unwrap();
+    std::os::unix::fs::symlink(lab.path("app"), lab.path("app/b/links/CMakeFiles")).unwrap();
+    for (named, count) in [("m.c.o", 1), ("./liba.a", 1), ("../b/liba.a", 1), ("a.c", 0), ("golden.o", 0), ("x.o", 0)] {
+        let answer = lab.ask("cmake_truncated", &[("tree", &tree), ("named", named)]);
+        let word = if count == 0 { "whole" } else { "truncated" };
+        assert_eq!((answer.word, lab.list(&answer, "files").len()), (word, count), "{named}: {answer:?}");
+    }
     let answer = broken(&lab);
     assert_eq!((answer.word, lab.value(&answer, "count")), ("truncated", "3".into()), "{answer:?}");
     let files = lab.list(&answer, "files").join("\n");
-    assert!(lab.lower("remove_files", &[("files", &lab.path("app/a.c")), ("within", &tree)]).is_err());
-    assert!(lab.lower("remove_files", &[("files", "../a.c"), ("within", &tree)]).is_err());
-    let removal = lab.lower("remove_files", &[("files", &files), ("within", &tree)]).unwrap();
+    let remove = |lab: &Lab, files: &str, named: &str| {
+        lab.lower("remove_files", &[("files", files), ("named", named), ("within", &tree)])
+    };
+    for (files, named) in [
+        (&*lab.path("app/a.c"), "a.c"),
+        ("../a.c", "a.c"),
+        ("tests/golden.o", "liba.a"),
+        ("other/liba.a", "x/liba.a"),
+        ("liba.a", "a.a"),
+        ("liba.a", ".."),
+        ("liba.a", "/liba.a"),
+    ] {
+        assert!(remove(&lab, files, named).is_err(), "{files} {named}");
+    }
+    let elsewhere = [("files", "a.c"), ("named", "a.c"), ("within", &lab.path("app"))];
+    assert!(lab.lower("remove_files", &elsewhere).is_err(), "no build tree");
+    let removal = remove(&lab, &files, &named).unwrap();
     assert_eq!(removal.changes.len(), 3);
     lab.apply(&removal);
     assert_eq!(broken(&lab).word, "whole");
     lab.passes(&["cmake", "--build", "b"]);
     lab.passes(&["./b/m"]);
     std::fs::remove_dir_all(&tree).unwrap();
-    assert_eq!(lab.ask("cmake_truncated", &[("tree", &tree)]).word, "no_tree");
+    assert_eq!(broken(&lab).word, "no_tree");
     lab.command(&[]);
 }
 
@@ -629,5 +655,7 @@ fn caches_from_anywhere_are_read_without_harm() {
     // A link out of the tree must not be followed to a file.
     std::os::unix::fs::symlink(lab.path("app"), lab.path("app/t/out")).unwrap();
     let outside = lab.path("app/t/out/CMakeLists.txt");
-    assert!(lab.lower("remove_files", &[("files", &outside), ("within", &lab.path("app/t"))]).is_err());
+    assert!(
+        lab.lower("remove_files", &[("files", &outside), ("named", &outside), ("within", &lab.path("app/t"))]).is_err()
+    );
 }

@@ -51,6 +51,24 @@ fn a_clang_of_a_prefix_is_put_on_path_and_the_half_made_cache_goes() {
 }
 
 #[test]
+fn a_missing_gnu_compiler_is_no_missing_clang() {
+    let mut sandbox = Sandbox::new();
+    hide_clang(&mut sandbox);
+    let bin = sandbox.root().join("bin");
+    for entry in fs::read_dir(&bin).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().contains("++") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    sandbox.write("CMakeLists.txt", "cmake_minimum_required(VERSION 3.20)\nproject(small C CXX)\n");
+    let command = ["cmake", "-G", "Unix Makefiles", "-B", "build"];
+    let story = Story::new(&sandbox, command, "No CMAKE_CXX_COMPILER could be found.");
+    story.is_left_alone(&[]).says("no known issue");
+    story.is_left_alone_by_name("tda-1.1");
+}
+
+#[test]
 fn a_second_failure_behind_the_first_is_repaired_too_and_both_go_back_at_once() {
     let mut sandbox = mini_triton();
     hide_clang(&mut sandbox);

@@ -4,6 +4,7 @@ mod support;
 
 use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 
 use support::story::{Story, cached};
 use support::{Sandbox, copy_tree, tools};
@@ -111,6 +112,84 @@ fn the_tree_of_another_project_that_is_there_is_left_alone() {
     story.is_left_alone_by_name("cmake-source-moved");
 }
 
+/// A project that was configured in its own folder, and the log of what CMake said after `place` was made of it.
+fn in_source(sandbox: &Sandbox, place: impl FnOnce(&Path, &Path)) {
+    plain_project(sandbox, "one/");
+    sandbox.write("one/main.c", "int main(void) { return 0; }\n");
+    sandbox.run("cmake", ["-S", "one", "-B", "one"]).expect(0);
+    place(&sandbox.project().join("one"), &sandbox.project().join("two"));
+}
+
+#[test]
+fn a_project_that_is_its_own_build_tree_is_left_alone_where_it_was_moved() {
+    let sandbox = sandbox();
+    in_source(&sandbox, |one, two| copy_tree(one, two));
+    let story = Story::new(&sandbox, ["cmake", "."], "is different than the directory").inside("two");
+    story.is_left_alone(&[]).says("left alone");
+    story.is_left_alone_by_name("cmake-source-moved");
+    // From its log alone, in the folder itself.
+    let log = sandbox.root().join("two.log");
+    fs::write(&log, story.fails().all()).unwrap();
+    let before = support::picture(&sandbox.project());
+    story.fix(&["cmake-source-moved", "--yes=confirm", "--log", log.to_str().unwrap()]);
+    support::story::assert_same(&before, &support::picture(&sandbox.project()));
+}
+
+#[test]
+fn a_project_that_is_its_own_build_tree_is_left_alone_from_outside() {
+    for (source, tree) in [("two", "two"), ("two/app", "two")] {
+        let sandbox = sandbox();
+        if source == tree {
+            in_source(&sandbox, |one, two| fs::rename(one, two).unwrap());
+        } else {
+            plain_project(&sandbox, "one/app/");
+            sandbox.run("cmake", ["-S", "one/app", "-B", "one"]).expect(0);
+            fs::rename(sandbox.project().join("one"), sandbox.project().join("two")).unwrap();
+        }
+        let story = Story::new(&sandbox, ["cmake", "-S", source, "-B", tree], "CMakeCache.txt");
+        story.is_left_alone(&[]).says("left alone");
+        story.is_left_alone_by_name("cmake-source-moved");
+    }
+}
+
+#[test]
+fn a_tree_that_holds_the_source_of_the_command_is_left_alone() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "one/");
+    sandbox.run("cmake", ["-S", "one", "-B", "out"]).expect(0);
+    fs::rename(sandbox.project().join("one"), sandbox.project().join("out/one")).unwrap();
+    let message = "used to generate cache. Re-run cmake with a different source directory.";
+    let story = Story::new(&sandbox, ["cmake", "-S", "out/one", "-B", "out"], message);
+    story.is_left_alone(&[]).says("left alone");
+    story.is_left_alone_by_name("cmake-source-moved");
+}
+
+#[test]
+fn a_tree_with_a_project_of_its_own_is_left_alone() {
+    for name in ["CMakeLists.txt", "setup.py", "pyproject.toml"] {
+        let sandbox = sandbox();
+        plain_project(&sandbox, "");
+        sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build"]).expect(0);
+        sandbox.write(&format!("build/{name}"), "# by hand\n");
+        let message = "Does not match the generator used previously";
+        let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
+        story.is_left_alone(&[]).says("holds more than a build");
+    }
+    // What CMake itself wrote is no source.
+    for generator in ["Unix Makefiles", "Ninja"] {
+        let sandbox = sandbox();
+        plain_project(&sandbox, "");
+        sandbox.write("setup.py.in", "setup()\n");
+        let text = fs::read_to_string(sandbox.project().join("CMakeLists.txt")).unwrap();
+        sandbox.write("CMakeLists.txt", text + "configure_file(setup.py.in setup.py)\n");
+        sandbox.run("cmake", ["-G", generator, "-B", "build"]).expect(0);
+        let other = if generator == "Ninja" { "Unix Makefiles" } else { "Ninja" };
+        let message = "Does not match the generator used previously";
+        let story = Story::new(&sandbox, ["cmake", "-G", other, "-B", "build"], message);
+        story.is_repaired("cmake-generator-mismatch", &[], |_| {});
+    }
+}
+
 /// Configures with the Ninja of a temporary build environment, as pip makes one, and removes that environment.
 fn build_environment_gone(sandbox: &Sandbox) {
     plain_project(sandbox, "");
@@ -177,20 +256,19 @@ fn half_written_files_are_built_again_and_the_rest_is_kept() {
     sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build"]).expect(0);
     sandbox.run("cmake", ["--build", "build"]).expect(0);
     let build = sandbox.project().join("build");
-    let object = build.join("CMakeFiles/main.dir/main.c.o");
+    let library = build.join("libpart.a");
     let whole = build.join("CMakeFiles/part.dir/part.c.o");
     let kept = fs::metadata(&whole).unwrap().modified().unwrap();
     // Truncated after its sources: make takes it for done.
-    fs::write(&object, b"").unwrap();
-    fs::write(build.join("libpart.a"), &fs::read(build.join("libpart.a")).unwrap()[..40]).unwrap();
+    fs::write(&library, &fs::read(&library).unwrap()[..40]).unwrap();
     fs::remove_file(build.join("main")).unwrap();
     let story = Story::new(&sandbox, ["cmake", "--build", "build"], "not recognized");
     story.fails();
     story.fix_command(&["run", "--yes"]).expect(0).says("cmake-truncated-objects");
-    assert!(fs::metadata(&object).unwrap().len() > 0 && build.join("main").exists());
+    assert!(fs::metadata(&library).unwrap().len() > 40 && build.join("main").exists());
     assert_eq!(fs::metadata(&whole).unwrap().modified().unwrap(), kept);
     story.fix(&["rollback"]).expect(0);
-    assert_eq!((fs::read(&object).unwrap().len(), fs::read(build.join("libpart.a")).unwrap().len()), (0, 40));
+    assert_eq!(fs::read(&library).unwrap().len(), 40);
     // What make linked meanwhile is the build's own; without it the half file shows again.
     fs::remove_file(build.join("main")).unwrap();
     story.fails();
@@ -211,6 +289,7 @@ fn every_cut_is_mended(sandbox: &Sandbox, build: &[&str], product: &str, lengths
         story.fix(&["rollback"]).expect(0);
         assert_eq!(fs::read(&product).unwrap(), &whole[..*length]);
     }
+    fs::write(&product, &whole).unwrap();
 }
 
 #[test]
@@ -261,6 +340,41 @@ fn a_broken_library_that_no_build_makes_is_left_alone() {
     let story = Story::new(&sandbox, ["cmake", "--build", "build"], message);
     story.is_left_alone(&[]);
     story.is_left_alone_by_name("cmake-truncated-objects");
+}
+
+#[test]
+fn files_that_the_linker_does_not_name_are_left_alone() {
+    let sandbox = sandbox();
+    c_project(&sandbox);
+    sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build"]).expect(0);
+    sandbox.run("cmake", ["--build", "build"]).expect(0);
+    let build = sandbox.project().join("build");
+    for name in ["tests/golden.o", "empty.o", "libmarker.so", "CMakeFiles/part.dir/other.c.o"] {
+        sandbox.write(&format!("build/{name}"), "");
+    }
+    let object = build.join("CMakeFiles/main.dir/main.c.o");
+    let cut = fs::read(&object).unwrap()[..500].to_vec();
+    fs::write(&object, &cut).unwrap();
+    fs::remove_file(build.join("main")).unwrap();
+    let story = Story::new(&sandbox, ["make", "-C", "build"], "CMakeFiles/main.dir/main.c.o");
+    story.fails();
+    let log = sandbox.root().join("failed.log");
+    fs::write(&log, story.alone().all()).unwrap();
+    let done = story.fix(&["cmake-truncated-objects", "--yes", "--log", log.to_str().unwrap()]).expect(0);
+    assert!(!object.exists(), "{}", done.all());
+    for name in ["tests/golden.o", "empty.o", "libmarker.so", "CMakeFiles/part.dir/other.c.o"] {
+        assert!(build.join(name).exists(), "{name}: {}", done.all());
+    }
+    story.fix(&["rollback"]).expect(0);
+    // The object is of another kind, and an empty file lies about: that one is not why.
+    fs::write(&object, "MZ no object of this machine").unwrap();
+    story.is_left_alone_by_name("cmake-truncated-objects");
+    // The file that is named lies elsewhere.
+    fs::write(&object, &cut).unwrap();
+    fs::write(&log, "/usr/bin/ld: /opt/other/libfoo.so: file not recognized: file truncated\n").unwrap();
+    let before = support::picture(&sandbox.project());
+    story.fix(&["cmake-truncated-objects", "--yes=confirm", "--log", log.to_str().unwrap()]);
+    support::story::assert_same(&before, &support::picture(&sandbox.project()));
 }
 
 fn sandbox_with_cmake4(minimum: &str) -> Sandbox {

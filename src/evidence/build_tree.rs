@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::build_command::BuildCommand;
-use super::{FileKind, Host};
+use super::{FileKind, Host, own_files};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
 use crate::formats::cmake_lists;
 use crate::os::AbsPath;
@@ -77,8 +77,14 @@ pub fn user_settings(host: &dyn Host, tree: &BuildTree, cache: &CMakeCache<'_>) 
 /// Recognises `named` as a build tree of this project.
 ///
 /// `moved_from` are folders that a log names as the cache's old home; a cache that names one of them is this
-/// project's, moved or copied.
-pub fn recognise(host: &dyn Host, named: &AbsPath, by: NamedBy, moved_from: &[PathBuf]) -> Result<BuildTree, NotATree> {
+/// project's, moved or copied. `builds` is what the user's command builds: its sources lie in no build tree.
+pub fn recognise(
+    host: &dyn Host,
+    named: &AbsPath,
+    by: NamedBy,
+    moved_from: &[PathBuf],
+    builds: &[BuildCommand],
+) -> Result<BuildTree, NotATree> {
     let path = host.real(named.as_path()).ok().and_then(|real| AbsPath::new(real).ok()).ok_or(NotATree::NoCache)?;
     let bytes = read_cache(host, path.as_path()).ok_or(NotATree::NoCache)?;
     let cache = CMakeCache::parse(&bytes);
@@ -131,6 +137,9 @@ pub fn recognise(host: &dyn Host, named: &AbsPath, by: NamedBy, moved_from: &[Pa
             format!("`{named}` 的缓存是在 `{made_in}` 中生成的"),
         ));
     }
+    if holds_sources(host, &tree, builds) {
+        return Err(NotATree::InSource(tree));
+    }
     // Whoever works in a tree means this tree: its source is above it, or wherever the cache says.
     let works_inside = project == path || (project.is_within(&path) && path.is_within(&source));
     if !moved && !works_inside && !roots.iter().any(|root| source.is_within(root)) {
@@ -143,6 +152,19 @@ pub fn recognise(host: &dyn Host, named: &AbsPath, by: NamedBy, moved_from: &[Pa
         return Err(NotATree::Tracked(tree));
     }
     Ok(tree)
+}
+
+/// Says whether the project itself lies in a tree. Its cache does not tell where the folder was moved or copied since.
+fn holds_sources(host: &dyn Host, tree: &BuildTree, builds: &[BuildCommand]) -> bool {
+    let (source, made_in) = (AbsPath::new(&tree.source), AbsPath::new(&tree.made_in));
+    let was_made_around_it = source.is_ok_and(|source| made_in.is_ok_and(|made_in| source.is_within(&made_in)));
+    let is_inside = |folder: &AbsPath| real_or(host, folder.as_path()).is_within(&tree.path);
+    let builds_what_is_inside = builds.iter().any(|build| match build {
+        BuildCommand::Configure(configure) => configure.source.as_ref().is_some_and(is_inside),
+        BuildCommand::Python(python) => is_inside(&python.folder),
+        BuildCommand::Build { .. } => false,
+    });
+    was_made_around_it || builds_what_is_inside || own_files::project_file(host, &tree.path).is_some()
 }
 
 /// Says whether the user's command makes the tree again once it is gone: a command that only builds does not.

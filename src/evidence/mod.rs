@@ -11,6 +11,7 @@ pub mod leftovers;
 pub mod llvm_packages;
 pub mod log;
 pub mod mounts;
+pub mod own_files;
 pub mod questions;
 
 pub use host::{FileKind, GitState, Host, LocalHost, Metadata};

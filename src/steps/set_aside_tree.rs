@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{LowerError, Lowered, Order, Verb};
 use crate::change::AbsPath;
 use crate::change::{Change, RemoveTree, TreeFolder, TreeImage, TreeKind};
-use crate::evidence::build_command::{self, Configure};
+use crate::evidence::build_command::{self, BuildCommand, Configure};
 use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
 use crate::evidence::mounts;
 use crate::evidence::questions::ArgSpec;
@@ -69,14 +69,14 @@ fn set_aside_tree(order: &Order<'_>) -> Result<Lowered, LowerError> {
 /// Says whether the user's command makes the folder of its build tree where there is none. A script may not.
 fn makes_its_folder(order: &Order<'_>) -> bool {
     let Some(command) = order.command else { return false };
-    let builds = build_command::recognise(command, order.host);
     build_command::direct_configure(command, order.host).is_some()
-        || matches!(*builds, [build_command::BuildCommand::Python(_)])
+        || matches!(*builds_of(order), [BuildCommand::Python(_)])
 }
 
-fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree, LowerError> {
+/// Recognises the tree anew, or says why it must not be touched.
+pub(super) fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree, LowerError> {
     let moved_from: Vec<PathBuf> = order.list("moved_from").into_iter().map(PathBuf::from).collect();
-    build_tree::recognise(order.host, named, NamedBy::User, &moved_from).map_err(|why| {
+    build_tree::recognise(order.host, named, NamedBy::User, &moved_from, &builds_of(order)).map_err(|why| {
         LowerError(match why {
             NotATree::NoCache => Text::new(
                 format!("`{named}` is no build tree: it has no readable CMakeCache.txt"),
@@ -107,11 +107,15 @@ fn refuse_mounts(host: &dyn Host, tree: &AbsPath) -> Result<(), LowerError> {
     )))
 }
 
+/// What the user's command builds.
+pub(super) fn builds_of(order: &Order<'_>) -> Vec<BuildCommand> {
+    order.command.map(|command| build_command::recognise(command, order.host)).unwrap_or_default()
+}
+
 /// Refuses where the user's command only builds: without its tree it would fail at once.
 pub(super) fn can_be_made_again(order: &Order<'_>, tree: &BuildTree) -> Result<(), LowerError> {
     let host = order.host;
-    let builds = order.command.map(|command| build_command::recognise(command, host)).unwrap_or_default();
-    if build_tree::can_be_made_again(host, &builds, tree) {
+    if build_tree::can_be_made_again(host, &builds_of(order), tree) {
         return Ok(());
     }
     let source = tree.source.display();

@@ -32,7 +32,7 @@ fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
     let path = order.path("path")?;
     let named = order.text("named").and_then(|named| AbsPath::new(named).ok()).unwrap_or_else(|| path.clone());
     let mut entries = order.list("entries");
-    let tree = match build_tree::recognise(order.host, &named, NamedBy::User, &[]) {
+    let tree = match build_tree::recognise(order.host, &named, NamedBy::User, &[], &set_aside_tree::builds_of(order)) {
         Ok(tree) => tree,
         // Only the cache is edited: a build in its source, or one that git partly tracks, loses nothing else.
         Err(NotATree::InSource(tree) | NotATree::Tracked(tree)) => tree,

@@ -1,8 +1,7 @@
-//! Which files that a build made are only half there?
+//! Which of the files that a log names are only half there?
 
-use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::SystemTime;
 
 use super::{Answer, ArgSpec, Inquiry, Question, UNKNOWN};
 use crate::evidence::{FileKind, Host};
@@ -12,8 +11,11 @@ use crate::recipe::Text;
 /// The questions of this file.
 pub const QUESTIONS: &[Question] = &[Question {
     name: "cmake_truncated",
-    about: "Finds empty and cut-off objects, archives and libraries in a build tree.",
-    args: &[ArgSpec { name: "tree", required: false, about: "The build tree" }],
+    about: "Finds which of the named objects, archives and libraries of a build tree are empty or cut off.",
+    args: &[
+        ArgSpec { name: "tree", required: false, about: "The build tree" },
+        ArgSpec { name: "named", required: false, about: "The files, as the linker names them" },
+    ],
     answers: &["truncated", "whole", "no_tree"],
     values: &["files", "count"],
     ask: cmake_truncated,
@@ -24,7 +26,7 @@ const ENTRY_LIMIT: usize = 400_000;
 const LIST_LIMIT: usize = 100_000;
 /// Larger products are not read.
 const PRODUCT_LIMIT: u64 = 256 << 20;
-/// All products together. The newest are read first: what was half written was written last.
+/// All products together.
 const TOTAL_LIMIT: u64 = 1 << 30;
 
 fn cmake_truncated(inquiry: &Inquiry<'_>) -> Answer {
@@ -34,68 +36,109 @@ fn cmake_truncated(inquiry: &Inquiry<'_>) -> Answer {
     if host.follow(&tree.as_path().join("CMakeCache.txt")).is_err() {
         return no_tree();
     }
-    let scan = scan(host, &tree);
-    let count = scan.broken.len();
-    if count > 0 {
-        let list = scan.broken.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let seen = Text::new(format!("{count} half-written: {list}"), format!("{count} 个文件不完整：{list}"));
-        return Answer::new("truncated", seen).with("count", count.to_string()).with("files", scan.broken);
+    let named = inquiry.list("named");
+    if named.is_empty() {
+        return Answer::new(UNKNOWN, Text::new("no file is named", "没有给出文件名"));
     }
-    if !scan.complete {
-        return Answer::new(UNKNOWN, Text::new("the tree is too large to look through", "构建目录过大，无法逐一检查"));
-    }
-    Answer::new("whole", Text::new("all objects and libraries are whole", "所有目标文件和库都完整"))
-}
-
-struct Scan {
-    broken: Vec<String>,
-    complete: bool,
-}
-
-/// Walks a tree without following links, then looks into what it found.
-fn scan(host: &dyn Host, tree: &AbsPath) -> Scan {
-    let mut scan = Scan { broken: Vec::new(), complete: true };
-    let mut products: Vec<(Reverse<SystemTime>, AbsPath, u64)> = Vec::new();
-    let mut folders = vec![tree.clone()];
-    let mut entries = 0;
-    while let Some(folder) = folders.pop() {
-        let Ok(names) = host.list(folder.as_path(), LIST_LIMIT) else {
-            scan.complete = false;
-            continue;
-        };
-        for name in names {
-            let path = folder.resolve(&name);
-            entries += 1;
-            if entries > ENTRY_LIMIT {
-                scan.complete = false;
-                folders.clear();
-                break;
-            }
-            let Ok(meta) = host.inspect(path.as_path()) else { continue };
-            match meta.kind {
-                FileKind::Folder if is_foreign_source(&path) => {}
-                FileKind::Folder => folders.push(path),
-                FileKind::File if !is_product(path.as_path()) => {}
-                FileKind::File if meta.len == 0 => scan.broken.push(path.to_string()),
-                FileKind::File => products.push((Reverse(meta.modified), path, meta.len)),
-                FileKind::Link | FileKind::Other => {}
-            }
-        }
-    }
-    products.sort();
+    let mut scan = Scan { folders: Vec::new(), objects: BTreeSet::new(), complete: true };
+    scan.walk(host, &tree, &named);
+    let places = named.iter().flat_map(|name| scan.places(host, &tree, name));
+    let places: BTreeSet<AbsPath> = places.filter(|path| is_product(path.as_path())).collect();
+    let mut broken = Vec::new();
     let mut read = 0;
-    for (_, path, len) in products {
-        read += len;
+    for path in places {
+        let Ok(meta) = host.inspect(path.as_path()) else { continue };
+        if meta.kind != FileKind::File {
+            continue;
+        }
+        read += meta.len;
         if read > TOTAL_LIMIT {
             scan.complete = false;
             break;
         }
         if host.read(path.as_path(), PRODUCT_LIMIT).is_ok_and(|bytes| is_cut_off(&bytes)) {
-            scan.broken.push(path.to_string());
+            broken.push(path.to_string());
         }
     }
-    scan.broken.sort();
-    scan
+    if !broken.is_empty() {
+        let (count, list) = (broken.len(), broken.iter().take(3).cloned().collect::<Vec<_>>().join(", "));
+        let seen = Text::new(format!("{count} half-written: {list}"), format!("{count} 个文件不完整：{list}"));
+        return Answer::new("truncated", seen).with("count", count.to_string()).with("files", broken);
+    }
+    if !scan.complete {
+        return Answer::new(UNKNOWN, Text::new("the tree is too large to look through", "构建目录过大，无法逐一检查"));
+    }
+    Answer::new(
+        "whole",
+        Text::new("none of the files that are named is cut off here", "所提到的文件在此处都没有不完整的"),
+    )
+}
+
+/// What a walk through a tree found.
+struct Scan {
+    /// Folders that CMake builds in: linkers run there, and name files from there.
+    folders: Vec<AbsPath>,
+    /// Objects that go by one of the names alone, as members of archives do.
+    objects: BTreeSet<AbsPath>,
+    complete: bool,
+}
+
+impl Scan {
+    /// Walks a tree without following links.
+    fn walk(&mut self, host: &dyn Host, tree: &AbsPath, named: &[String]) {
+        let mut folders = vec![(tree.clone(), Inside::Tree)];
+        let mut entries = 0;
+        while let Some((folder, inside)) = folders.pop() {
+            let Ok(names) = host.list(folder.as_path(), LIST_LIMIT) else {
+                self.complete = false;
+                continue;
+            };
+            for name in names {
+                let path = folder.resolve(&name);
+                entries += 1;
+                if entries > ENTRY_LIMIT {
+                    self.complete = false;
+                    return;
+                }
+                let Ok(meta) = host.inspect(path.as_path()) else { continue };
+                match meta.kind {
+                    FileKind::Folder if is_foreign_source(&path) => {}
+                    FileKind::Folder if name == "CMakeFiles" => {
+                        self.folders.push(folder.clone());
+                        folders.push((path, Inside::CMakeFiles));
+                    }
+                    FileKind::Folder => folders.push((path, inside)),
+                    FileKind::File if inside == Inside::CMakeFiles => {
+                        if named.iter().any(|named| name == **named) {
+                            self.objects.insert(path);
+                        }
+                    }
+                    FileKind::File | FileKind::Link | FileKind::Other => {}
+                }
+            }
+        }
+    }
+
+    /// Where in the tree a name can lead. Nothing behind a link that leads out.
+    fn places(&self, host: &dyn Host, tree: &AbsPath, name: &str) -> Vec<AbsPath> {
+        let mut places: Vec<AbsPath> = if name.starts_with('/') {
+            AbsPath::new(name).into_iter().collect()
+        } else {
+            self.folders.iter().map(|folder| folder.resolve(name)).collect()
+        };
+        places.extend(self.objects.iter().filter(|path| path.file_name().is_some_and(|own| own == name)).cloned());
+        let real = |path: AbsPath| {
+            let parent = host.real(path.parent()?.as_path()).ok()?;
+            Some(AbsPath::new(parent).ok()?.resolve(path.file_name()?))
+        };
+        places.into_iter().filter_map(real).filter(|path| path.is_within(tree)).collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Tree,
+    CMakeFiles,
 }
 
 /// Says whether a folder holds sources that a build fetched: half files in there may be test data.

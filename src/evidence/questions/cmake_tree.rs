@@ -35,7 +35,7 @@ fn cmake_tree(inquiry: &Inquiry<'_>) -> Answer {
     let host = inquiry.host;
     let moved_from: Vec<PathBuf> = inquiry.list("moved_from").into_iter().map(PathBuf::from).collect();
     let builds = inquiry.command.map(|command| build_command::recognise(command, host)).unwrap_or_default();
-    let judge = |named: &AbsPath, by| build_tree::recognise(host, named, by, &moved_from);
+    let judge = |named: &AbsPath, by| build_tree::recognise(host, named, by, &moved_from, &builds);
 
     // What the command names is the tree, whatever else is on disk.
     let by_command = named_trees(&builds);
