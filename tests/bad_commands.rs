@@ -77,7 +77,8 @@ fn a_rerun_that_leaves_a_daemon() {
     for (end, code) in [("", 0), ("exit 9", 9)] {
         let sandbox = Sandbox::with_moved_tree();
         let before = sandbox.project_picture();
-        sandbox.on_rerun(&format!("sleep 1000 & echo $! >\"$LOG.pid\"; {end}"));
+        // One that keeps our output would hold up whoever reads it to its end, as without us.
+        sandbox.on_rerun(&format!("sleep 1000 >/dev/null 2>&1 & echo $! >\"$LOG.pid\"; {end}"));
         sandbox.fix(Sandbox::run_args(&["--yes"])).expect(code);
         let daemon = wait_for_file(&sandbox.root().join("runs.pid"));
         assert!(is_alive(&daemon), "it is the command's own affair");
@@ -167,7 +168,8 @@ fn a_signal_that_the_rerun_answers_with_success() {
     let before = sandbox.project_picture();
     let (child, _) = waiting_rerun(&sandbox, "trap 'exit 0' INT;");
     send(child.id(), "INT");
-    done(child.wait_with_output().unwrap()).expect(0).says("taken back");
+    // It passed only with what was taken back: the failure before stands.
+    done(child.wait_with_output().unwrap()).expect(1).says("taken back");
     assert_undone(&sandbox, &before);
 }
 
@@ -292,19 +294,38 @@ fn a_rerun_that_reads_the_terminal_gets_what_is_typed() {
     assert_eq!(fs::read_to_string(sandbox.root().join("runs.answer")).unwrap(), "typed\n");
 }
 
+/// Runs its arguments on a terminal of their own, with SIGHUP as its first argument says; writes the pid to `$LOG.fix`
+/// and hangs up when its standard input ends.
+const HANG_UP: &str = "#!/usr/bin/env python3
+import os, pty, signal, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    signal.signal(signal.SIGHUP, getattr(signal, sys.argv[1]))
+    os.execvp(sys.argv[2], sys.argv[2:])
+open(os.environ['LOG'] + '.fix', 'w').write(f'{pid}\\n')
+seen = b''
+while b'[y/N]' not in seen and not os.path.exists(os.environ['LOG'] + '.pid'):
+    seen += os.read(terminal, 4096)
+open(os.environ['LOG'] + '.asked', 'w').write('yes\\n')
+sys.stdin.read(1)
+";
+
+/// Starts `fix run` on a terminal that hangs up when the child's standard input ends; returns the pid of `fix`, too.
+fn on_terminal_that_hangs_up(sandbox: &Sandbox, disposition: &str, flags: &[&str]) -> (std::process::Child, String) {
+    let tool = executable(&sandbox.root().join("hang-up.py"), HANG_UP);
+    let mut command = sandbox.command(tool);
+    command.arg(disposition).arg(env!("CARGO_BIN_EXE_fix")).args(Sandbox::run_args(flags)).stdin(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let fix = wait_for_file(&sandbox.root().join("runs.fix"));
+    (child, fix)
+}
+
 #[test]
 fn a_terminal_that_hangs_up_undoes_all() {
     let sandbox = Sandbox::with_moved_tree();
     let before = sandbox.project_picture();
-    sandbox.on_rerun("mkdir build; echo new >build/new; echo $$ >\"$LOG.pid\"; while :; do sleep 0.05; done");
-    let tool = executable(
-        &sandbox.root().join("hang-up.py"),
-        "#!/usr/bin/env python3\nimport os, pty, sys\npid, terminal = pty.fork()\nif pid == 0: os.execvp(sys.argv[1], sys.argv[1:])\nopen(os.environ['LOG'] + '.fix', 'w').write(f'{pid}\\n')\nsys.stdin.read(1)\n",
-    );
-    let mut command = sandbox.command(tool);
-    command.arg(env!("CARGO_BIN_EXE_fix")).args(Sandbox::run_args(&["--yes"])).stdin(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let fix = wait_for_file(&sandbox.root().join("runs.fix"));
+    sandbox.on_rerun("mkdir build; echo new >build/new; echo $$ >\"$LOG.pid\"; while :; do echo x; sleep 0.05; done");
+    let (mut child, fix) = on_terminal_that_hangs_up(&sandbox, "SIG_DFL", &["--yes"]);
     wait_for_file(&sandbox.root().join("runs.pid"));
     drop(child.stdin.take());
     wait_for_end(&mut child);
@@ -335,4 +356,50 @@ fn a_lost_journal_is_told_with_its_reason() {
     sandbox.fix(["rollback"]).expect(1).says_in_any_layout(says);
     sandbox.fix(["history", "prune", "--keep", "0"]).expect(0);
     assert!(group.join("trash").exists());
+}
+
+/// As under `nohup`: the command lives on, and so does `fix`, until the command ends by itself.
+#[test]
+fn a_terminal_that_hangs_up_unheard_ends_nothing_and_holds_nothing_up() {
+    for (during, kept) in [
+        ("", true),
+        ("read answer </dev/tty; read answer;", true),
+        // Without us the first would fail; some are under way when ours is found to be lost.
+        ("while echo unheard; do sleep 0.05; done; exit 9;", false),
+        ("exec >/dev/null 2>&1; echo unheard;", true),
+    ] {
+        let sandbox = Sandbox::with_moved_tree();
+        let before = sandbox.project_picture();
+        sandbox.on_rerun(&format!(
+            "echo $$ >\"$LOG.pid\"; until [ -e \"$LOG.gone\" ]; do echo x; sleep 0.05; done 2>/dev/null; {during}"
+        ));
+        let (mut child, fix) = on_terminal_that_hangs_up(&sandbox, "SIG_IGN", &["--yes"]);
+        let rerun = wait_for_file(&sandbox.root().join("runs.pid"));
+        drop(child.stdin.take());
+        wait_for_end(&mut child);
+        assert!(is_alive(&fix) && is_alive(&rerun), "{during}");
+        fs::write(sandbox.root().join("runs.gone"), "").unwrap();
+        wait_until("fix has ended", || !is_alive(&fix));
+        assert_eq!(sandbox.runs(), 2, "{during}");
+        if kept {
+            assert!(!sandbox.project().join("build/lib/libold.a").exists(), "{during}");
+            sandbox.fix(["rollback"]).expect(0);
+        }
+        assert_eq!(differences(&before, &sandbox.project_picture()), [""; 0], "{during}");
+    }
+}
+
+#[test]
+fn a_terminal_that_hangs_up_at_the_question_answers_no() {
+    for disposition in ["SIG_IGN", "SIG_DFL"] {
+        let sandbox = Sandbox::with_moved_tree();
+        let before = sandbox.project_picture();
+        let (mut child, fix) = on_terminal_that_hangs_up(&sandbox, disposition, &[]);
+        wait_for_file(&sandbox.root().join("runs.asked"));
+        drop(child.stdin.take());
+        wait_for_end(&mut child);
+        wait_until("fix has ended", || !is_alive(&fix));
+        assert_eq!(sandbox.runs(), 1);
+        assert_eq!(differences(&before, &sandbox.project_picture()), [""; 0]);
+    }
 }

@@ -90,8 +90,12 @@ impl Sandbox {
         command
     }
 
+    /// `fix`, with the default disposition of the signals that end a program: what was started by `nohup`, or as a
+    /// background job of a script, has some of them ignored, and so would all that it starts.
     pub fn fix_command(&self) -> Command {
-        self.command(env!("CARGO_BIN_EXE_fix"))
+        let mut command = self.command("/usr/bin/env");
+        command.args(["--default-signal=HUP,INT,QUIT,TERM", env!("CARGO_BIN_EXE_fix")]);
+        command
     }
 
     /// Runs `fix` in the project.

@@ -339,6 +339,8 @@ fn wait(channel: &Channel, gate: &Gate, rest: Option<&Rest>) -> bool {
 fn write_all(fd: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::io::write(fd, bytes) {
+            // What takes nothing now never will; it would be offered for ever.
+            Ok(0) => return Err(Errno::IO),
             Ok(count) => bytes = &bytes[count..],
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::OUT)], None) {
