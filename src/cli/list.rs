@@ -57,6 +57,7 @@ fn everything(recipe: &Recipe) -> String {
     let none = Values::new();
     let mut texts = vec![recipe.title.clone(), recipe.cause.clone(), recipe.remedy.clone()];
     texts.extend(recipe.departs.clone());
+    texts.extend(recipe.symptoms.iter().cloned());
     for case in &recipe.cases {
         texts.push(case.says.fill(&none));
         texts.extend(case.advice.iter().map(|advice| advice.fill(&none)));

@@ -150,9 +150,12 @@ impl<'a> Scope<'a, '_> {
             }
             anchors.push(found);
         }
-        if !self.recipe.signatures.iter().any(|signature| signature.role == Role::Required) {
+        // What no log tells of is shown and searched for; with a signature, one must be required.
+        let only_shown = self.recipe.signatures.is_empty() && !self.recipe.symptoms.is_empty();
+        if !only_shown && !self.recipe.signatures.iter().any(|signature| signature.role == Role::Required) {
             let message = "no signature has the role `required`";
-            self.source.complain("signature[0]", message, "without one the recipe would fit every log");
+            let hint = "without one the recipe would fit every log; one that no log tells of has `symptoms` and no signature";
+            self.source.complain("signature[0]", message, hint);
         }
         (anchors, captures)
     }

@@ -18,6 +18,7 @@ const TOP_ORDER: &[&str] = &[
     "applicability",
     "masks",
     "references",
+    "symptoms",
     "title",
     "cause",
     "remedy",

@@ -30,6 +30,8 @@ pub struct Recipe {
     /// Where and why the repair departs from the FAQ.
     pub departs: Option<Text>,
     pub references: Vec<String>,
+    /// What a user sees or types, for searching. A recipe that no log tells of has these and no signature.
+    pub symptoms: Vec<Text>,
     /// Ids whose findings this one explains, so that they are not reported beside it.
     pub masks: Vec<String>,
     pub params: Vec<Param>,

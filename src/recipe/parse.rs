@@ -89,6 +89,7 @@ fn read(mut file: Reader<'_, '_>) -> Recipe {
         remedy: file.bilingual("remedy"),
         departs: file.optional_bilingual("departs"),
         references: file.texts("references"),
+        symptoms: file.tables("symptoms").into_iter().map(Reader::into_text).collect(),
         masks: file.texts("masks"),
         params: file.tables("param").into_iter().map(read_param).collect(),
         signatures: file.tables("signature").into_iter().map(read_signature).collect(),
