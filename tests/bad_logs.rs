@@ -123,9 +123,9 @@ fn what_cannot_be_read_is_one_clear_message() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.project().join("folder")).unwrap();
     let locked = sandbox.write("locked.log", "text\n");
-    fs::set_permissions(&locked, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
     let hidden = sandbox.write("hidden/in.log", "text\n");
-    fs::set_permissions(hidden.parent().unwrap(), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(hidden.parent().unwrap(), fs::Permissions::from_mode(0o000)).unwrap();
     std::os::unix::fs::symlink("loop", sandbox.project().join("loop")).unwrap();
     for (name, why) in [
         ("missing.log", "No such file or directory"),

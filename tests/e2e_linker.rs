@@ -33,6 +33,43 @@ fn the_projects_own_variable_carries_the_flags() {
 }
 
 #[test]
+fn what_the_user_appends_already_is_kept() {
+    let mut sandbox = mini_triton();
+    let exe = "-DCMAKE_EXE_LINKER_FLAGS='-fuse-ld=lld -Wl,--build-id'";
+    sandbox.set("TRITON_APPEND_CMAKE_ARGS", format!("-DMY_OPT=7 {exe}"));
+    let story = Story::new(&sandbox, BUILD, NOT_FOUND);
+    story.fails();
+    story.fix_command(&["run", "--yes"]).expect(0).says("tda-1.10");
+    let tree = tree(&sandbox);
+    assert_linked_by_lld(&tree);
+    assert_eq!(cached(&tree, "MY_OPT").as_deref(), Some("7"));
+    let flags = cached(&tree, "CMAKE_EXE_LINKER_FLAGS").unwrap();
+    assert!(flags.contains("-Wl,--build-id") && flags.contains("-fuse-ld=lld") && flags.contains("-L"), "{flags}");
+    story.fails();
+}
+
+#[test]
+fn a_plain_cmake_project_gets_the_folder_by_library_path() {
+    for compiler in ["gcc", "clang"] {
+        let mut sandbox = mini_triton();
+        fs::remove_file(sandbox.project().join("setup.py")).unwrap();
+        sandbox.set("LIBRARY_PATH", "/nowhere/lib");
+        let (cc, cxx) = if compiler == "gcc" { ("gcc", "g++") } else { ("clang", "clang++") };
+        let line = format!(
+            "cmake -G Ninja -B build -DCMAKE_C_COMPILER={cc} -DCMAKE_CXX_COMPILER={cxx} && cmake --build build -j1"
+        );
+        let story = Story::new(&sandbox, ["bash", "-c", &line], "cannot find -loddlib");
+        story.fails();
+        let done = story.fix_command(&["run", "--yes"]).expect(0).says("tda-1.10").says("LIBRARY_PATH");
+        assert!(done.stderr.contains("/odd${LIBRARY_PATH:+:$LIBRARY_PATH}"), "{}", done.stderr);
+        let build = sandbox.project().join("build");
+        assert!(build.join("mini_ext.so").exists() && build.join("mini-opt").exists());
+        fs::remove_dir_all(build).unwrap();
+        story.fails();
+    }
+}
+
+#[test]
 fn a_patch_of_setup_py_comes_and_goes_with_the_build_tree() {
     let sandbox = mini_triton();
     let script = sandbox.project().join("setup.py");

@@ -196,6 +196,59 @@ fn half_written_files_are_built_again_and_the_rest_is_kept() {
     story.fails();
 }
 
+/// Cuts a product of the build to each length, sees the build fail, and sees it repaired and taken back.
+fn every_cut_is_mended(sandbox: &Sandbox, build: &[&str], product: &str, lengths: &[usize]) {
+    let tree = sandbox.project().join("build");
+    let product = tree.join(product);
+    let whole = fs::read(&product).unwrap();
+    let story = Story::new(sandbox, build.iter().copied(), product.file_name().unwrap().to_string_lossy());
+    for length in lengths {
+        fs::write(&product, &whole[..*length]).unwrap();
+        fs::remove_file(tree.join("main")).unwrap();
+        story.fails();
+        story.fix_command(&["run", "--yes"]).expect(0).says("cmake-truncated-objects");
+        assert!(tree.join("main").exists() && fs::read(&product).unwrap().len() == whole.len());
+        story.fix(&["rollback"]).expect(0);
+        assert_eq!(fs::read(&product).unwrap(), &whole[..*length]);
+    }
+}
+
+#[test]
+fn what_gnu_ld_says_of_half_a_file_is_understood_at_any_length() {
+    let sandbox = sandbox();
+    c_project(&sandbox);
+    sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build"]).expect(0);
+    sandbox.run("cmake", ["--build", "build"]).expect(0);
+    let command = ["cmake", "--build", "build"];
+    every_cut_is_mended(&sandbox, &command, "libpart.a", &[1, 100, 300]);
+    every_cut_is_mended(&sandbox, &command, "CMakeFiles/main.dir/main.c.o", &[1, 40, 300]);
+}
+
+#[test]
+fn what_lld_says_of_half_a_file_is_understood_at_any_length() {
+    let mut sandbox = sandbox();
+    sandbox.prepend_path(&tools::llvm());
+    c_project(&sandbox);
+    let lld = "-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld";
+    let generator = ["-G", "Unix Makefiles", "-B", "build", "-DCMAKE_C_COMPILER=clang", lld];
+    sandbox.run("cmake", generator).expect(0);
+    sandbox.run("cmake", ["--build", "build"]).expect(0);
+    let command = ["make", "-C", "build"];
+    every_cut_is_mended(&sandbox, &command, "libpart.a", &[1, 100]);
+    every_cut_is_mended(&sandbox, &command, "CMakeFiles/main.dir/main.c.o", &[8, 40, 300, 700]);
+}
+
+#[test]
+fn ninja_links_half_a_library_and_it_is_made_again() {
+    let mut sandbox = sandbox();
+    sandbox.prepend_path(&tools::llvm());
+    c_project(&sandbox);
+    let lld = "-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld";
+    sandbox.run("cmake", ["-G", "Ninja", "-B", "build", "-DCMAKE_C_COMPILER=clang", lld]).expect(0);
+    sandbox.run("cmake", ["--build", "build"]).expect(0);
+    every_cut_is_mended(&sandbox, &["ninja", "-C", "build"], "libpart.a", &[40]);
+}
+
 #[test]
 fn a_broken_library_that_no_build_makes_is_left_alone() {
     let sandbox = sandbox();

@@ -74,8 +74,11 @@ pub struct RemoveTree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeFolder {
     Goes,
-    /// It stays, empty: a link leads to it, and a build makes no folder behind a link that leads nowhere.
+    /// It stays, empty: the command may count on it (`cd build && cmake ..`).
     Stays,
+    /// A link leads to it: it stays as well, since no build makes a folder behind a link that leads nowhere, and what
+    /// stands beside it is not this project's.
+    StaysBehindLink,
 }
 
 /// What identifies a folder and how large it is.

@@ -133,6 +133,7 @@ pub enum Command {
     #[command(before_help = "Examples:
   fix list
   fix list cmake
+  fix list --search 'linker flags'
   fix list --json")]
     List(List),
     /// Explain a known issue: cause, remedy, and where the repair departs from the FAQ
@@ -231,6 +232,9 @@ pub struct List {
     /// Only ids, slugs, families and titles that hold this text
     #[arg(value_name = "TEXT")]
     pub text: Option<String>,
+    /// Search by symptom: titles, causes and remedies in both languages; every word must be there
+    #[arg(long, value_name = "TEXT")]
+    pub search: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -333,6 +337,12 @@ pub struct Demo {
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let args: Vec<OsString> = args.into_iter().collect();
     Cli::try_parse_from(with_apply(args))
+}
+
+/// Names of the commands, for suggestions.
+pub fn command_names() -> Vec<String> {
+    let command = Cli::command();
+    command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(|sub| sub.get_name().to_owned()).collect()
 }
 
 /// Puts `apply` before the first word that is neither an option nor a command.

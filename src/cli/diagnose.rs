@@ -1,6 +1,6 @@
 //! `fix diagnose [LOG…|-]`: what is wrong and why, ranked. Writes nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
@@ -9,10 +9,12 @@ use super::output;
 use super::reading::{Asking, Reader, origin_of};
 use super::session::Session;
 use super::{convert, selecting, writing};
-use crate::diagnosis::{Confidence, Origin};
+use crate::diagnosis::{Confidence, Origin, Resemblance, nearest};
+use crate::evidence::leftovers;
 use crate::plan::{self, Surroundings};
 use crate::recipe::catalogue::Catalogue;
-use crate::report::{self, Outcome, Unmatched};
+use crate::recipe::{Role, Text};
+use crate::report::{self, Nearest, Outcome, Unmatched};
 
 /// Diagnoses logs; returns 1 when something stands that the machine does not refute.
 pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
@@ -22,10 +24,9 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
     };
     selecting::check_set_of_any(session, &catalogue)?;
     let reader = Reader::new(catalogue.entries().iter().collect());
-    let logs: Vec<&Path> = args.logs.iter().chain(&session.common.log).map(AsRef::as_ref).collect();
-    if logs.is_empty() {
-        bail!("which log? name files, or `-` for standard input\nhint: cmake -B build 2>&1 | fix diagnose -");
-    }
+    let named: Vec<PathBuf> = args.logs.iter().chain(&session.common.log).cloned().collect();
+    let named = if named.is_empty() { on_disk(session)? } else { named };
+    let logs: Vec<&Path> = named.iter().map(AsRef::as_ref).collect();
     let reading = reader.read_named(session, logs.iter().copied())?;
     let origin = origin_of(session, &reading, &logs);
     let asking = Asking { host: session.host(), origin, command: None };
@@ -50,7 +51,10 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         (false, true) => Outcome::NothingWrong,
         (false, false) => Outcome::NoMatch,
     };
-    let unmatched = (outcome == Outcome::NoMatch).then(|| Unmatched { telling, nearest: Vec::new() });
+    let unmatched = (outcome == Outcome::NoMatch).then(|| {
+        let nearest = resembling(&catalogue, &telling);
+        Unmatched { telling, nearest }
+    });
     let diagnosis = report::Diagnosis { findings: shown, outcome, unmatched };
     if session.common.json {
         output::hand_out(report::json::render(&diagnosis).as_bytes());
@@ -59,4 +63,40 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         writing::mention_unfinished(session);
     }
     Ok(u8::from(standing))
+}
+
+/// The logs that tools left on disk, where the user names none; says which.
+fn on_disk(session: &Session) -> Result<Vec<PathBuf>> {
+    let found: Vec<PathBuf> =
+        leftovers::find(session.host()).into_iter().map(|leftover| leftover.path.as_path().to_owned()).collect();
+    if found.is_empty() {
+        bail!(
+            "which log? name files, or `-` for standard input; no tool left one here\n\
+             hint: cmake -B build 2>&1 | fix diagnose -"
+        );
+    }
+    for path in &found {
+        session.say(&Text::new(format!("reading {}", path.display()), format!("读取 {}", path.display())));
+    }
+    Ok(found)
+}
+
+/// The recipes that resemble what nobody explains.
+fn resembling(catalogue: &Catalogue, telling: &[report::Evidence]) -> Vec<Nearest> {
+    let recipes: Vec<Resemblance<'_>> = catalogue
+        .entries()
+        .iter()
+        .map(|entry| {
+            let expressions = entry.signatures.iter().filter(|signature| signature.role != Role::Veto);
+            let expressions = expressions.flat_map(|signature| signature.any.iter().map(|any| &*any.regex));
+            let texts = [&*entry.title_en, &*entry.title_zh].into_iter().chain(expressions).collect();
+            Resemblance { id: &entry.id, texts }
+        })
+        .collect();
+    let lines: Vec<&str> = telling.iter().map(|line| line.text.as_str()).collect();
+    nearest(&lines, &recipes)
+        .into_iter()
+        .filter_map(|id| catalogue.by_id(id))
+        .map(|entry| Nearest { id: entry.id.to_string(), title: Text::new(&*entry.title_en, &*entry.title_zh) })
+        .collect()
 }

@@ -7,8 +7,8 @@ use super::output;
 use super::reading::recipe_of;
 use super::selecting;
 use super::session::Session;
-use crate::recipe::Text;
 use crate::recipe::catalogue::{Catalogue, Entry};
+use crate::recipe::{Recipe, Text, Values};
 use crate::report::{self, CatalogueLine, RecipePage};
 
 /// Lists the known issues; with a text, those that hold it.
@@ -21,10 +21,20 @@ pub fn list(args: &List, session: &Session) -> Result<u8> {
             .any(|text| text.to_lowercase().contains(&wanted))
             || entry.aliases.iter().any(|alias| alias.to_lowercase().contains(&wanted))
     };
-    let recipes = catalogue
-        .entries()
-        .iter()
-        .filter(holds)
+    let mut entries: Vec<&Entry> = catalogue.entries().iter().filter(holds).collect();
+    if let Some(search) = &args.search {
+        let words: Vec<String> = search.split_whitespace().map(str::to_lowercase).collect();
+        let mut found = Vec::new();
+        for entry in entries {
+            let text = everything(&recipe_of(entry, session)?);
+            if words.iter().all(|word| text.contains(word)) {
+                found.push(entry);
+            }
+        }
+        entries = found;
+    }
+    let recipes = entries
+        .into_iter()
         .map(|entry| CatalogueLine {
             id: entry.id.to_string(),
             slug: entry.slug.to_string(),
@@ -33,13 +43,27 @@ pub fn list(args: &List, session: &Session) -> Result<u8> {
             title: Text::new(&*entry.title_en, &*entry.title_zh),
         })
         .collect();
-    let document = report::Catalogue { recipes };
+    let document = report::Catalogue { outcome: report::Outcome::Listed, recipes };
     if session.common.json {
         output::hand_out(report::json::render(&document).as_bytes());
     } else {
         output::show(&report::text::render_catalogue(&document, &session.text_style()));
     }
     Ok(0)
+}
+
+/// All that a recipe says to a reader, in lower case.
+fn everything(recipe: &Recipe) -> String {
+    let none = Values::new();
+    let mut texts = vec![recipe.title.clone(), recipe.cause.clone(), recipe.remedy.clone()];
+    texts.extend(recipe.departs.clone());
+    for case in &recipe.cases {
+        texts.push(case.says.fill(&none));
+        texts.extend(case.advice.iter().map(|advice| advice.fill(&none)));
+    }
+    let names = [recipe.id.as_str(), &recipe.slug].into_iter().chain(recipe.aliases.iter().map(String::as_str));
+    let said = texts.iter().flat_map(|text| [text.en.as_str(), text.zh.as_str()]);
+    names.chain(said).collect::<Vec<_>>().join("\n").to_lowercase()
 }
 
 /// Explains known issues.

@@ -26,8 +26,8 @@ mod writing;
 use std::process::ExitCode;
 
 use crate::os::signals;
-use crate::recipe::Text;
-use crate::report::{self, Failure, Outcome};
+use crate::recipe::Lang;
+use crate::report::{self, Failure, Outcome, Refusal};
 use args::Command;
 use session::Session;
 
@@ -38,8 +38,27 @@ const RUN_FAILED: u8 = 125;
 
 /// Something that is refused: a guard held. Exit status 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", .0.en)]
-pub struct Refused(pub Text);
+#[error("{}", self.sentence(Lang::En))]
+pub struct Refused(pub Box<Refusal>);
+
+impl Refused {
+    pub fn new(refusal: Refusal) -> Self {
+        Self(Box::new(refusal))
+    }
+
+    /// Says it, the hint on a line of its own.
+    pub fn sentence(&self, lang: Lang) -> String {
+        let mut text = self.0.says.get(lang).to_owned();
+        if let Some(hint) = &self.0.hint {
+            text.push_str(match lang {
+                Lang::En => "\nhint: ",
+                Lang::Zh => "\n提示：",
+            });
+            text.push_str(hint.get(lang));
+        }
+        text
+    }
+}
 
 /// Runs `fix` with this process's arguments.
 pub fn main() -> ExitCode {
@@ -59,7 +78,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             output::tell(&format!("error: {}\n", session::for_screen(&format!("{error:#}"))));
             if json {
-                print_failure(&format!("{error:#}"), Outcome::Failed, own_failure);
+                print_failure(&error, Outcome::Failed, own_failure);
             }
             return ExitCode::from(own_failure);
         }
@@ -81,11 +100,11 @@ pub fn main() -> ExitCode {
         }
         (Err(error), _) => {
             session.fail(&error);
-            let refused = error.downcast_ref::<Refused>().is_some();
-            let outcome = if refused { Outcome::Refused } else { Outcome::Failed };
-            let code = if refused && own_failure == FAILED { 1 } else { own_failure };
+            let refused = error.downcast_ref::<Refused>();
+            let outcome = if refused.is_some() { Outcome::Refused } else { Outcome::Failed };
+            let code = if refused.is_some() && own_failure == FAILED { 1 } else { own_failure };
             if json {
-                print_failure(&format!("{error:#}"), outcome, code);
+                print_failure(&error, outcome, code);
             }
             ExitCode::from(code)
         }
@@ -93,12 +112,15 @@ pub fn main() -> ExitCode {
 }
 
 /// Hands a failure of ours to a program that asked for JSON.
-fn print_failure(error: &str, outcome: Outcome, exit_code: u8) {
-    let (error, hint) = match error.split_once("\nhint: ") {
-        Some((error, hint)) => (error.to_owned(), Some(hint.to_owned())),
-        None => (error.to_owned(), None),
+fn print_failure(error: &anyhow::Error, outcome: Outcome, exit_code: u8) {
+    let text = format!("{error:#}");
+    let (says, hint) = match text.split_once("\nhint: ") {
+        Some((says, hint)) => (says.to_owned(), Some(hint.to_owned())),
+        None => (text, None),
     };
-    output::hand_out(report::json::render(&Failure { outcome, exit_code, error, hint }).as_bytes());
+    let refused = error.downcast_ref::<Refused>().map(|refused| (*refused.0).clone()).into_iter().collect();
+    let document = Failure { outcome, exit_code, error: says, hint, refused };
+    output::hand_out(report::json::render(&document).as_bytes());
     // Whoever went away does not want it.
     let _ = output::finish();
 }

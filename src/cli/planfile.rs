@@ -4,7 +4,7 @@
 //! the parameters and this machine, and must have the same digest.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -14,14 +14,17 @@ use serde::{Deserialize, Serialize};
 use super::Refused;
 use super::apply::{Found, examine_all, non_empty};
 use super::output;
+use super::reading::recipe_of;
+use super::repair::withheld;
 use super::selecting;
 use super::session::Session;
 use crate::diagnosis::Finding;
 use crate::diff::{ScreenStyle, render_for_screen};
 use crate::plan::Plan;
 use crate::recipe::catalogue::Catalogue;
-use crate::recipe::{Applicability, Text, Values};
+use crate::recipe::{Applicability, Recipe, Text, Value, Values};
 use crate::redact::{Profile, Redactor};
+use crate::report::RefusalReason;
 
 /// Number of this file format.
 const FORMAT: u32 = 1;
@@ -107,11 +110,14 @@ pub fn write(session: &Session, path: &Path, planned: &[(&Finding, &Plan)], comm
 /// Reads a plan file.
 pub fn read(session: &Session, path: &Path) -> Result<PlanFile> {
     let path = session.resolve(path);
-    let meta = std::fs::metadata(path.as_path()).with_context(|| format!("cannot read `{path}`"))?;
-    if meta.len() > LARGEST {
+    let mut text = String::new();
+    // No length is believed: it may be a pipe or a device.
+    std::fs::File::open(path.as_path())
+        .and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text))
+        .with_context(|| format!("cannot read `{path}`"))?;
+    if text.len() as u64 > LARGEST {
         bail!("`{path}` is too large for a plan file");
     }
-    let text = std::fs::read_to_string(path.as_path()).with_context(|| format!("cannot read `{path}`"))?;
     let version: serde_json::Value =
         serde_json::from_str(&text).with_context(|| format!("`{path}` is not a plan file"))?;
     match version.get("schema_version").and_then(serde_json::Value::as_u64) {
@@ -119,7 +125,11 @@ pub fn read(session: &Session, path: &Path) -> Result<PlanFile> {
         Some(other) => bail!("`{path}` has the format {other}; this `fix` reads {FORMAT}"),
         None => bail!("`{path}` is not a plan file: it has no `schema_version`"),
     }
-    serde_json::from_str(&text).with_context(|| format!("`{path}` is not a plan file"))
+    let file: PlanFile = serde_json::from_str(&text).with_context(|| format!("`{path}` is not a plan file"))?;
+    if file.repairs.is_empty() {
+        bail!("`{path}` is not a plan file: it has no repairs");
+    }
+    Ok(file)
 }
 
 impl PlanFile {
@@ -135,6 +145,21 @@ impl PlanFile {
         let mut all = Vec::new();
         for reviewed in &self.repairs {
             let entry = selecting::entry(&catalogue, &reviewed.id)?;
+            if session.project().to_string() != self.project {
+                let (was, is) = (&self.project, session.project());
+                return Err(stale(
+                    &reviewed.id,
+                    &format!("it was made in `{was}`, and this is `{is}`"),
+                    &format!("它是在 `{was}` 中生成的，而当前目录为 `{is}`"),
+                ));
+            }
+            if let Some(name) = reviewed.odd_parameter(&recipe_of(entry, session)?) {
+                return Err(stale(
+                    &reviewed.id,
+                    &format!("its parameter `{name}` is none that this issue takes"),
+                    &format!("参数 `{name}` 不是该问题可用的参数"),
+                ));
+            }
             let found = examine_all(session, &[entry], non_empty(&command), Some(&reviewed.params))?;
             let Some(found) = found.into_iter().next() else {
                 return Err(stale(&reviewed.id, "this machine shows nothing of it any more", "本机已无此问题的迹象"));
@@ -164,12 +189,28 @@ impl PlanFile {
     }
 }
 
+impl Reviewed {
+    /// Returns a parameter that the recipe does not have, or whose value is not as it must be.
+    fn odd_parameter(&self, recipe: &Recipe) -> Option<&str> {
+        let fits = |name: &String, value: &Value| {
+            let mut params = recipe.params.iter().filter(|param| param.name == *name);
+            params.any(|param| param.kind.admit(value, &param.choices).as_ref() == Some(value))
+        };
+        self.params.iter().find(|(name, value)| !fits(name, value)).map(|(name, _)| name.as_str())
+    }
+}
+
 fn stale(id: &str, en: &str, zh: &str) -> anyhow::Error {
-    Refused(Text::new(
-        format!(
-            "refusing the reviewed plan for `{id}`: {en}\nhint: make and review a new plan with `fix plan {id} -o FILE`"
+    Refused::new(withheld(
+        RefusalReason::StalePlan,
+        Text::new(
+            format!("refusing the reviewed plan for `{id}`: {en}"),
+            format!("拒绝执行 `{id}` 的已评审计划：{zh}"),
         ),
-        format!("拒绝执行 `{id}` 的已评审计划：{zh}\n提示：请用 `fix plan {id} -o FILE` 重新生成并评审"),
+        Text::new(
+            format!("make and review a new plan with `fix plan {id} -o FILE`"),
+            format!("请用 `fix plan {id} -o FILE` 重新生成并评审"),
+        ),
     ))
     .into()
 }

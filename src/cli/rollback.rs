@@ -13,7 +13,7 @@ use crate::change::AbsPath;
 use crate::evidence::Host;
 use crate::recipe::Text;
 use crate::report::{self, HistoryLine, Outcome, Refusal, RefusalReason, RollbackResult};
-use crate::rollback::{OnDrift, RollbackError, Which, roll_back};
+use crate::rollback::{self, OnDrift, RollbackError, Which, roll_back};
 use crate::transaction::{self, Drift, GroupState, GroupSummary, Limits, StateDir, Summary, Version};
 
 /// Shows the operation log, or forgets old entries.
@@ -31,10 +31,12 @@ pub fn history(args: &History, session: &Session) -> Result<u8> {
             format!("deleted the backups of {count} repairs ({mib} MiB)"),
             format!("已删除 {count} 次修复的备份（{mib} MiB）"),
         ));
-        return Ok(0);
+        if !session.common.json {
+            return Ok(0);
+        }
     }
     let groups = transaction::history(&state)?;
-    let document = report::History { groups: groups.iter().rev().map(line).collect() };
+    let document = report::History { outcome: Outcome::Listed, groups: groups.iter().rev().map(line).collect() };
     if session.common.json {
         output::hand_out(report::json::render(&document).as_bytes());
     } else {
@@ -116,23 +118,33 @@ fn print(session: &Session, result: &RollbackResult) {
 }
 
 fn preview(session: &Session, state: &StateDir, which: &Which) -> Result<u8> {
-    let groups = transaction::history(state)?;
-    let chosen = groups.iter().rev().find(|group| match which {
-        Which::Id(id) => group.id == *id,
-        Which::NewestIn(folder) => {
-            group.state == GroupState::Applied && (folder.is_within(&group.root) || group.root.is_within(folder))
+    let group = match rollback::find(state, which) {
+        Ok(group) => group,
+        Err(error) => {
+            let result = failed(session, &error);
+            print(session, &result);
+            return Ok(result.exit_code);
         }
-    });
-    let Some(group) = chosen else {
-        session.say(&Text::new("there is nothing to take back", "没有可撤销的修复"));
-        return Ok(0);
     };
-    for path in restored_paths(state, &group.id) {
-        output::show(&format!("{}\n", for_screen(&path.to_string())));
+    let restored = restored_paths(state, &group);
+    if session.common.json {
+        let result = RollbackResult {
+            outcome: Outcome::WouldChange,
+            exit_code: 1,
+            group: Some(group),
+            restored,
+            kept: Vec::new(),
+            refused: Vec::new(),
+        };
+        print(session, &result);
+        return Ok(1);
+    }
+    for path in restored {
+        output::show(&format!("{}\n", for_screen(&path)));
     }
     session.say(&Text::new(
-        format!("dry run: `fix rollback {}` would put these back", group.id),
-        format!("试运行：`fix rollback {}` 会恢复以上内容", group.id),
+        format!("dry run: `fix rollback {group}` would put these back"),
+        format!("试运行：`fix rollback {group}` 会恢复以上内容"),
     ));
     Ok(1)
 }

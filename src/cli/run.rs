@@ -52,7 +52,7 @@ fn not_started(session: &Session, error: &SpawnError) -> Code {
     let code = status(error.shell_code());
     session.warn(&Text::new(error.to_string(), error.to_string()));
     if session.common.json {
-        super::print_failure(&error.to_string(), Outcome::Failed, code);
+        super::print_failure(&anyhow::anyhow!("{error}"), Outcome::Failed, code);
     }
     Code::Exit(code)
 }
@@ -131,7 +131,10 @@ impl<'a> Course<'a> {
     /// Takes the best finding that has a repair and was not tried for this failure.
     fn choose(&mut self, attempt: &Attempt) -> Result<Option<(Finding, Plan)>> {
         let host = self.session.host_with(&self.overlay);
-        let roots = self.session.roots()?;
+        let roots = match self.session.roots() {
+            Ok(roots) => roots,
+            Err(error) => return self.refuse(error).map(|()| None),
+        };
         let surroundings = Surroundings { host: &host, command: Some(&self.rerun.argv), roots: &roots };
         for finding in &attempt.findings {
             if finding.confidence == Confidence::Refuted || self.tried.contains(&finding.fingerprint()) {
@@ -194,11 +197,23 @@ impl<'a> Course<'a> {
         })
     }
 
+    /// Notes a refusal: the command's own failure stands. Any other error is ours.
+    fn refuse(&mut self, error: anyhow::Error) -> Result<()> {
+        let refused: super::Refused = error.downcast()?;
+        if !self.result.refused.contains(&refused.0) {
+            self.result.refused.push(*refused.0);
+        }
+        Ok(())
+    }
+
     /// Carries out one repair and re-runs the command as its proof.
     fn attempt_repair(&mut self, finding: &Finding, plan: &Plan, before: Attempt) -> Result<Next> {
         let (session, build) = (self.session, &self.build);
-        let state = session.state()?;
-        writing::recover(session, &state, &plan.root)?;
+        let ready = session.state().and_then(|state| writing::recover(session, &state, &plan.root).map(|()| state));
+        let state = match ready {
+            Ok(state) => state,
+            Err(error) => return self.refuse(error).map(|()| Next::Stop(before)),
+        };
         let mut group = match self.group.take() {
             Some(group) => group,
             None => writing::group(&state, &plan.root, &self.rerun.argv),
@@ -296,16 +311,19 @@ impl<'a> Course<'a> {
         };
         let code = ending(last);
         self.result.exit_code = status(last.ended.shell_code());
-        let roots = self.session.roots()?;
+        // Where nothing may be written, nothing is planned.
+        let roots = self.session.roots().ok();
         let host = self.session.host_with(&self.overlay);
-        let surroundings = Surroundings { host: &host, command: Some(&self.rerun.argv), roots: &roots };
         if !last.passed() || !kept {
             self.result.remaining = last
                 .findings
                 .iter()
                 .enumerate()
                 .map(|(at, finding)| {
-                    let plan = plan::build(finding, &surroundings).ok();
+                    let plan = roots.as_ref().and_then(|roots| {
+                        let command = Some(self.rerun.argv.as_slice());
+                        plan::build(finding, &Surroundings { host: &host, command, roots }).ok()
+                    });
                     convert::finding(finding, at + 1, plan.as_ref())
                 })
                 .collect();

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 
+use super::args;
 use super::reading::recipe_of;
 use super::session::Session;
 use crate::recipe::catalogue::{Catalogue, Entry, Found};
+use crate::recipe::nearest::{nearest, quoted};
 use crate::recipe::{Param, Recipe, Value, Values};
 
 /// Finds the recipes that the user named, each once.
@@ -29,15 +31,16 @@ pub fn entry<'c>(catalogue: &'c Catalogue, name: &str) -> Result<&'c Entry> {
             let ids: Vec<&str> = entries.iter().map(|entry| &*entry.id).collect();
             bail!("`{name}` stands for several issues: {}\nhint: name one of them", ids.join(", "))
         }
-        Found::None { nearest } if nearest.is_empty() => {
-            bail!(
-                "`{name}` is neither a command nor a known issue\nhint: `fix list` lists the issues, `fix --help` the commands"
-            )
+        Found::None { nearest: issues } => {
+            let commands = args::command_names();
+            let mut near = nearest(name, commands.iter().map(String::as_str));
+            near.extend(issues);
+            let hint = match near.as_slice() {
+                [] => "`fix list` lists the issues, `fix --help` the commands".to_owned(),
+                near => format!("did you mean {}? `fix list` lists all issues", quoted(near.iter().copied(), ", ")),
+            };
+            bail!("`{name}` is neither a command nor a known issue\nhint: {hint}")
         }
-        Found::None { nearest } => bail!(
-            "`{name}` is neither a command nor a known issue\nhint: did you mean {}? `fix list` lists all",
-            nearest.iter().map(|near| format!("`{near}`")).collect::<Vec<_>>().join(", ")
-        ),
     }
 }
 

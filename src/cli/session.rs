@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 
 use super::args::{Common, Language, Level, When};
 use super::output;
-use super::{Refused, vocabulary};
+use super::{Refused, convert, vocabulary};
 use crate::change::{AbsPath, AllowedRoots, EnvOverlay};
 use crate::diff::{Colour, ScreenStyle};
 use crate::evidence::LocalHost;
@@ -21,6 +21,7 @@ use crate::plan::{RootsError, allowed_roots};
 use crate::recipe::{Applicability, Lang, Text, Vocabulary};
 use crate::redact::redact;
 use crate::report::text::{TextStyle, choose_width};
+use crate::report::{Refusal, RefusalReason};
 use crate::transaction::StateDir;
 
 /// One invocation of `fix`.
@@ -117,8 +118,8 @@ impl Session {
     /// Opens the state folder; nothing is created before something is written.
     pub fn state(&self) -> Result<StateDir> {
         let explicit = self.common.state_dir.as_ref().map(|path| self.resolve(path));
-        let path = StateDir::locate(explicit.as_ref(), &|name| self.env(name))?;
-        Ok(StateDir::open(path))
+        let path = StateDir::locate(explicit.as_ref(), &|name| self.env(name));
+        path.map(StateDir::open).map_err(|error| Refused::new(convert::transaction_refusal(&error)).into())
     }
 
     /// The folders that may be written here.
@@ -126,7 +127,16 @@ impl Session {
         let allowed: Vec<AbsPath> = self.common.allow_path.iter().map(|path| self.resolve(path)).collect();
         allowed_roots(&self.host, &allowed).map_err(|error| {
             let RootsError::ForeignHome(home) = &error;
-            anyhow::anyhow!("{error}\nhint: run `fix` as the owner of `{home}`, or set HOME to root's own home")
+            Refused::new(Refusal {
+                reason: RefusalReason::Surroundings,
+                path: Some(home.to_string()),
+                says: Text::new(error.to_string(), format!("当前为 root，而 HOME `{home}` 属于其他用户")),
+                hint: Some(Text::new(
+                    format!("run `fix` as the owner of `{home}`, or set HOME to root's own home"),
+                    format!("请以 `{home}` 的所有者身份运行 `fix`，或将 HOME 设为 root 自己的主目录"),
+                )),
+            })
+            .into()
         })
     }
 
@@ -178,7 +188,7 @@ impl Session {
     /// Says an error and how to mend it; a hint stands on a line of its own.
     pub fn fail(&self, error: &anyhow::Error) {
         let text = match error.downcast_ref::<Refused>() {
-            Some(refused) => refused.0.get(self.lang).to_owned(),
+            Some(refused) => refused.sentence(self.lang),
             None => format!("{error:#}"),
         };
         let text = for_screen(&text);

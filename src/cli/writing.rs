@@ -5,17 +5,20 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Refused;
 use super::progress::Progress;
+use super::repair::withheld;
 use super::session::Session;
+use super::{Refused, convert};
 use crate::change::AbsPath;
 use crate::recipe::Text;
 use crate::redact::{Profile, Redactor};
+use crate::report::RefusalReason;
 use crate::transaction::{self, Group, Limits, RecoveredOutcome, Scope, StateDir, Unrecoverable};
 
 /// Undoes what an earlier `fix` left behind when it was killed, for the same folder.
 pub fn recover(session: &Session, state: &StateDir, root: &AbsPath) -> Result<()> {
-    let met = transaction::recover(state, &Scope::Root(root.clone()), &mut Progress::new(session))?;
+    let met = transaction::recover(state, &Scope::Root(root.clone()), &mut Progress::new(session))
+        .map_err(|error| Refused::new(convert::transaction_refusal(&error)))?;
     for one in met {
         let (group, recipe) = (&one.unfinished.group, &one.unfinished.recipe);
         match one.outcome {
@@ -25,9 +28,16 @@ pub fn recover(session: &Session, state: &StateDir, root: &AbsPath) -> Result<()
             )),
             RecoveredOutcome::NeedsAttention { left } => {
                 let left = left.join("; ");
-                return Err(Refused(Text::new(
-                    format!("an earlier repair (`{recipe}`) was cut off and could not be undone: {left}\nhint: `fix rollback {group}`"),
-                    format!("先前的修复（`{recipe}`）被中断且无法撤销：{left}\n提示：`fix rollback {group}`"),
+                return Err(Refused::new(withheld(
+                    RefusalReason::Surroundings,
+                    Text::new(
+                        format!("an earlier repair (`{recipe}`) was cut off and could not be undone: {left}"),
+                        format!("先前的修复（`{recipe}`）被中断且无法撤销：{left}"),
+                    ),
+                    Text::new(
+                        format!("mend what is named, then `fix rollback {group}`"),
+                        format!("处理上述问题后，请用 `fix rollback {group}`"),
+                    ),
                 ))
                 .into());
             }

@@ -4,6 +4,7 @@
 //! that is, and whether a repair may follow. Nothing here writes or runs anything.
 
 mod excerpt;
+mod nearest;
 mod ranking;
 pub mod stage;
 
@@ -17,6 +18,7 @@ use crate::evidence::{Host, Machine, ProbeAnswer, interrogate};
 use crate::recipe::{Applicability, Case, CaseVerdict, Param, ParamKind, ParamSource, Recipe, Role, Value, Values};
 
 pub use excerpt::Excerpt;
+pub use nearest::{Resemblance, nearest};
 pub use ranking::rank;
 
 /// How sure a finding is.

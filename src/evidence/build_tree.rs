@@ -122,7 +122,9 @@ pub fn recognise(host: &dyn Host, named: &AbsPath, by: NamedBy, moved_from: &[Pa
     }
     let is_old_home = |old: &PathBuf| same_folder(host, old, &tree.source) || same_folder(host, old, &tree.made_in);
     let moved = moved_from.iter().any(is_old_home);
-    let moved = moved && inside(named);
+    // That it was moved is the log's word alone: never about a folder that a link of the project leads out to, unless
+    // the user's command names it.
+    let moved = moved && inside(named) && (by == NamedBy::User || inside(&path));
     if !moved && !same_folder(host, &tree.made_in, path.as_path()) {
         return Err(refused(
             format!("the cache of `{named}` was made in `{made_in}`"),

@@ -7,6 +7,7 @@ pub mod build_tree;
 mod git;
 pub mod host;
 mod interrogate;
+pub mod leftovers;
 pub mod llvm_packages;
 pub mod log;
 pub mod questions;

@@ -31,7 +31,7 @@ pub(super) fn of(plan: &Plan) -> String {
                 sum.text(&format!("{}:{}:{:?}", tree.before.device, tree.before.inode, tree.kind));
                 match tree.folder {
                     TreeFolder::Goes => {}
-                    TreeFolder::Stays => sum.text("the folder stays"),
+                    TreeFolder::Stays | TreeFolder::StaysBehindLink => sum.text("the folder stays"),
                 }
             }
             Change::Run(run) => {

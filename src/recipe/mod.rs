@@ -12,7 +12,7 @@ mod kind;
 pub mod lint;
 mod model;
 mod names;
-mod nearest;
+pub mod nearest;
 mod parse;
 mod reader;
 #[cfg(test)]

@@ -66,6 +66,8 @@ pub struct Failure {
     pub exit_code: u8,
     pub error: String,
     pub hint: Option<String>,
+    /// The same, where a guard held.
+    pub refused: Vec<Refusal>,
 }
 
 /// One repair within a result.
@@ -147,6 +149,7 @@ pub struct RunLine {
 /// The catalogue: `fix list`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Catalogue {
+    pub outcome: Outcome,
     pub recipes: Vec<CatalogueLine>,
 }
 
@@ -164,6 +167,7 @@ pub struct CatalogueLine {
 /// A recipe's page: `fix show`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecipePage {
+    pub outcome: Outcome,
     pub id: String,
     pub slug: String,
     pub aliases: Vec<String>,
@@ -207,6 +211,7 @@ pub struct CaseLine {
 /// The operation log: `fix history`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct History {
+    pub outcome: Outcome,
     /// Newest first.
     pub groups: Vec<HistoryLine>,
 }
@@ -230,6 +235,7 @@ impl RecipePage {
     /// Shows what a recipe says.
     pub fn of(recipe: &Recipe) -> Self {
         Self {
+            outcome: Outcome::Listed,
             id: recipe.id.clone(),
             slug: recipe.slug.clone(),
             aliases: recipe.aliases.clone(),

@@ -109,6 +109,11 @@ pub fn roll_back(
     Ok(RolledBack { kept: undone.kept, left: undone.left, ..result })
 }
 
+/// Finds the group that [`roll_back`] would take, by name; writes nothing.
+pub fn find(state: &StateDir, which: &Which) -> Result<String, RollbackError> {
+    choose(state, which).map(|group| group.id)
+}
+
 fn choose(state: &StateDir, which: &Which) -> Result<GroupDir, RollbackError> {
     let summaries = history(state)?;
     let is_undone = |state: &GroupState| matches!(state, GroupState::Undone | GroupState::RolledBack);

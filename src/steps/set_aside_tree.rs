@@ -54,14 +54,22 @@ fn set_aside_tree(order: &Order<'_>) -> Result<Lowered, LowerError> {
     can_be_made_again(order, &tree)?;
     carry_settings(order, &tree, &mut lowered);
     let before = measure(order.host, &tree.path)?;
-    let mut folder = TreeFolder::Goes;
+    let mut folder = if makes_its_folder(order) { TreeFolder::Goes } else { TreeFolder::Stays };
     if named != tree.path {
         lowered.links.push((named, tree.path.clone()));
-        folder = TreeFolder::Stays;
+        folder = TreeFolder::StaysBehindLink;
     }
     let removed = RemoveTree { path: tree.path, before, kind: TreeKind::Derived, folder };
     lowered.changes.push(Change::RemoveTree(removed));
     Ok(lowered)
+}
+
+/// Says whether the user's command makes the folder of its build tree where there is none. A script may not.
+fn makes_its_folder(order: &Order<'_>) -> bool {
+    let Some(command) = order.command else { return false };
+    let builds = build_command::recognise(command, order.host);
+    build_command::direct_configure(command, order.host).is_some()
+        || matches!(*builds, [build_command::BuildCommand::Python(_)])
 }
 
 fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree, LowerError> {

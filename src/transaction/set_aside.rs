@@ -107,8 +107,7 @@ pub(crate) fn attempts(
     for (place, by) in
         [(Where::State, By::Rename), (Where::Beside, By::Rename), (Where::Within, By::Rename), (Where::State, By::Copy)]
     {
-        // What stands beside a folder that a link leads to is not this project's.
-        if place == Where::Beside && tree.folder == TreeFolder::Stays {
+        if place == Where::Beside && tree.folder == TreeFolder::StaysBehindLink {
             continue;
         }
         ways.push((place, by, entries.clone()));

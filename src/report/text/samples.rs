@@ -124,6 +124,7 @@ pub fn run_result() -> RunResult {
 
 pub fn history() -> History {
     History {
+        outcome: Outcome::Listed,
         groups: vec![HistoryLine {
             id: "g1".into(),
             time: 1_796_082_226,
@@ -145,6 +146,7 @@ pub fn catalogue() -> Catalogue {
         title: Text::new(en, zh),
     };
     Catalogue {
+        outcome: Outcome::Listed,
         recipes: vec![
             line("tda-1.9", Applicability::Safe, "a target of an older LLVM is missing", "缺少旧版 LLVM 的目标"),
             line("cmake-source-moved", Applicability::Confirm, "the source moved", "源码目录已移动"),
@@ -154,6 +156,7 @@ pub fn catalogue() -> Catalogue {
 
 pub fn recipe() -> RecipePage {
     RecipePage {
+        outcome: Outcome::Listed,
         id: "tda-1.9".into(),
         slug: "llvmcgdata-residue".into(),
         aliases: vec!["cgdata".into()],
