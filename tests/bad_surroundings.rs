@@ -173,10 +173,10 @@ fn a_reader_that_goes_away() {
             assert_eq!(done.stderr, "", "{args}");
         }
     }
-    // A repair is finished all the same.
+    // A repair is finished all the same. (A command that is run again would meet the closed pipe itself.)
     let log = sandbox.root().join("log");
     fs::write(&log, sandbox.moved_log()).unwrap();
-    let line = format!("{fix} cmake-source-moved --yes --log {} -- cmake -B build | true", log.display());
+    let line = format!("{fix} cmake-source-moved --yes --log {} | true", log.display());
     sandbox.run("bash", ["-c", &line]).expect(0);
     assert!(!sandbox.project().join("build/lib/libold.a").exists());
     sandbox.fix(["rollback"]).expect(0);
@@ -198,7 +198,7 @@ fn output_on_a_full_disk() {
         let line = format!("{fix} cmake-source-moved --yes --log {} -- true {redirection}", log.display());
         let done = sandbox.run("bash", ["-c", &line]);
         assert!(done.code <= 2, "{redirection}: {} {}", done.code, done.all());
-        assert!(!sandbox.project().join("build").exists(), "{redirection}");
+        assert!(!sandbox.project().join("build/lib/libold.a").exists(), "{redirection}");
         let done = sandbox.run("bash", ["-c", &format!("{fix} rollback {redirection}")]);
         assert!(done.code == 0 || done.code == 2, "{redirection}: {} {}", done.code, done.all());
         assert_same(&before, &sandbox.project_picture());

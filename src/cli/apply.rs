@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,11 +12,12 @@ use super::output;
 use super::reading::{Asking, Reader, Reading, origin_of, recipe_of};
 use super::repair::{Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission};
 use super::session::{Session, for_screen};
-use super::{convert, environment, planfile, selecting, writing};
+use super::{convert, environment, own_file, planfile, selecting, writing};
 use crate::change::{Change, EnvOverlay};
 use crate::diagnosis::{Confidence, Finding, Origin, examine};
 use crate::diff::{Reason, render_for_screen, render_patch};
 use crate::os::process::ReplayableStdin;
+use crate::os::signals::Interrupts;
 use crate::plan::{self, Plan, Rerun, Surroundings};
 use crate::recipe::catalogue::{Catalogue, Entry};
 use crate::recipe::{Applicability, Recipe, Stage, Text, Values};
@@ -141,11 +140,7 @@ pub fn write_patch(session: &Session, found: &[Found]) -> Result<()> {
         return Ok(());
     }
     let path = session.resolve(target);
-    let mut open = std::fs::OpenOptions::new();
-    open.write(true).create(true).truncate(true).mode(0o600);
-    open.open(path.as_path())
-        .and_then(|mut file| file.write_all(&patch.bytes))
-        .with_context(|| format!("cannot write `{path}`"))
+    own_file::write(&path, &patch.bytes, b"diff --git ")
 }
 
 /// Shows, asks, applies and verifies; returns the exit status.
@@ -242,7 +237,12 @@ fn apply(
         Carried::Kept(_) => (Outcome::StillFailing, 1),
         Carried::Undone(why) => {
             session.say(&Text::new(format!("not proved: {}", why.en), format!("未能证实：{}", why.zh)));
-            (if interrupted { Outcome::Interrupted } else { Outcome::RolledBack }, 1)
+            let asked = Interrupts::install().ok().and_then(|interrupts| interrupts.requested());
+            match asked {
+                Some(signal) => (Outcome::Interrupted, u8::try_from(128 + signal).unwrap_or(1)),
+                None if interrupted => (Outcome::Interrupted, 1),
+                None => (Outcome::RolledBack, 1),
+            }
         }
         Carried::Refused(refusal) => {
             result.refused.push(refusal.clone());

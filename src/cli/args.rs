@@ -59,7 +59,7 @@ pub struct Common {
     /// Write the patch to FILE (`-`: standard output)
     #[arg(long, value_name = "FILE", global = true)]
     pub patch: Option<PathBuf>,
-    /// Print one JSON document instead of text
+    /// Print one JSON document instead of text; with `run`, as the last line of standard output
     #[arg(long, global = true)]
     pub json: bool,
     /// Language of the output; else LC_ALL, LC_MESSAGES, LANG decide

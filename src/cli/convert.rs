@@ -4,10 +4,20 @@ use crate::change::Change;
 use crate::diagnosis::{Confidence, Finding};
 use crate::evidence::log::{LogLine, LogScan};
 use crate::plan::{Plan, PlanError};
-use crate::recipe::Text;
+use crate::recipe::{Applicability, Text};
 use crate::report::{self, ChangeKind, ChangeLine, CheckLine, Outcome, Refusal, RefusalReason, RepairLine};
 use crate::transaction::TransactionError;
 use crate::verify::Checked;
+
+/// Shows a finding with its plan, or with the reason why there is none: then nothing can be applied.
+pub fn finding_with(found: &Finding, rank: usize, plan: Option<Result<&Plan, &PlanError>>) -> report::Finding {
+    let mut shown = finding(found, rank, plan.and_then(Result::ok));
+    if let Some(Err(error)) = plan {
+        shown.applicability = Applicability::Manual;
+        shown.limits = vec![plan_refusal(error).says];
+    }
+    shown
+}
 
 /// Shows a finding; `plan` says what `fix` would do about it.
 pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::Finding {
@@ -55,6 +65,7 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
                 seen: answer.answer.seen.clone(),
             })
             .collect(),
+        apply_with: format!("fix {}", finding.recipe.id),
         title: finding.recipe.title.clone(),
         cause,
         remedy,

@@ -37,10 +37,17 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         .enumerate()
         .map(|(at, finding)| {
             // Of a log from elsewhere, nothing can be planned here.
-            let plan = roots.as_ref().ok().filter(|_| origin == Origin::ThisMachine).and_then(|roots| {
-                plan::build(finding, &Surroundings { host: session.host(), command: None, roots }).ok()
-            });
-            convert::finding(finding, at + 1, plan.as_ref())
+            let plan = roots
+                .as_ref()
+                .ok()
+                .filter(|_| origin == Origin::ThisMachine)
+                .map(|roots| plan::build(finding, &Surroundings { host: session.host(), command: None, roots }));
+            let mut shown = convert::finding_with(finding, at + 1, plan.as_ref().map(Result::as_ref));
+            // Which cause it is, the log tells as well: the repair needs to see it.
+            for log in &logs {
+                shown.apply_with.push_str(&format!(" --log {}", shell_words::quote(&log.to_string_lossy())));
+            }
+            shown
         })
         .collect();
     let standing = findings.iter().any(|finding| finding.confidence != Confidence::Refuted);

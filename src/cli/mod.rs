@@ -9,6 +9,7 @@ mod environment;
 pub mod fixture;
 mod list;
 mod output;
+mod own_file;
 mod plan;
 mod planfile;
 mod progress;

@@ -4,8 +4,7 @@
 //! the parameters and this machine, and must have the same digest.
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Refused;
 use super::apply::{Found, examine_all, non_empty};
 use super::output;
+use super::own_file;
 use super::reading::recipe_of;
 use super::repair::withheld;
 use super::selecting;
@@ -22,7 +22,7 @@ use crate::diagnosis::Finding;
 use crate::diff::{ScreenStyle, render_for_screen};
 use crate::plan::Plan;
 use crate::recipe::catalogue::Catalogue;
-use crate::recipe::{Applicability, Recipe, Text, Value, Values};
+use crate::recipe::{Applicability, Lang, Recipe, Text, Value, Values};
 use crate::redact::{Profile, Redactor};
 use crate::report::RefusalReason;
 
@@ -57,6 +57,14 @@ struct Reviewed {
     shown: Vec<String>,
 }
 
+/// How a plan file begins.
+const BEGINNING: &[u8] = b"{\n  \"schema_version\"";
+
+/// What a plan does, as its reviewer reads it.
+fn shown(plan: &Plan, lang: Lang) -> Vec<String> {
+    render_for_screen(plan, lang, &ScreenStyle::default()).lines().map(str::to_owned).collect()
+}
+
 /// Writes plans to a file, mode 0600; returns the digests.
 pub fn write(session: &Session, path: &Path, planned: &[(&Finding, &Plan)], command: &[OsString]) -> Result<String> {
     let mut repairs = Vec::new();
@@ -77,10 +85,7 @@ pub fn write(session: &Session, path: &Path, planned: &[(&Finding, &Plan)], comm
             applicability: plan.applicability,
             params: finding.given.clone(),
             digest: plan.digest(),
-            shown: render_for_screen(plan, session.lang(), &ScreenStyle::default())
-                .lines()
-                .map(str::to_owned)
-                .collect(),
+            shown: shown(plan, session.lang()),
         });
     }
     let command = command
@@ -99,11 +104,7 @@ pub fn write(session: &Session, path: &Path, planned: &[(&Finding, &Plan)], comm
         return Ok(digest);
     }
     let path = session.resolve(path);
-    let mut open = std::fs::OpenOptions::new();
-    open.write(true).create(true).truncate(true).mode(0o600);
-    open.open(path.as_path())
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| format!("cannot write `{path}`"))?;
+    own_file::write(&path, text.as_bytes(), BEGINNING)?;
     Ok(digest)
 }
 
@@ -181,6 +182,14 @@ impl PlanFile {
                     &reviewed.id,
                     "the repair would do something else now: files, folders, environment or command changed since",
                     "现在的修复与评审时不同：文件、目录、环境或命令已变化",
+                ));
+            }
+            // What was reviewed is what is done, to the letter; it was written in one of our languages.
+            if ![Lang::En, Lang::Zh].iter().any(|lang| shown(plan, *lang) == reviewed.shown) {
+                return Err(stale(
+                    &reviewed.id,
+                    "what the file shows is not what the repair does now",
+                    "文件中展示的内容与现在的修复不一致",
                 ));
             }
             all.push(found);

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use super::selecting;
 use super::session::Session;
 use crate::diagnosis::stage::{Progress, Stage};
+use crate::diagnosis::went_on::{self, MILESTONES};
 use crate::diagnosis::{Evidence, Finding, Origin, PatternOwner, candidates, examine, rank};
 use crate::evidence::Host;
 use crate::evidence::log::{LogScan, Pattern, Scanner, Session as LogSession};
@@ -57,6 +58,11 @@ impl<'c> Reader<'c> {
                     });
                 }
             }
+        }
+        for (at, milestone) in MILESTONES.iter().enumerate() {
+            let anchors = vec![milestone.anchor.to_owned()];
+            patterns.push(Pattern { regex: milestone.regex.to_owned(), anchors, lines: 1 });
+            owners.push(went_on::owner(at));
         }
         Self { entries, scanner: Scanner::new(patterns), owners, required }
     }

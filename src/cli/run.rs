@@ -15,12 +15,16 @@ use super::session::{Session, for_screen};
 use super::{Code, convert, selecting, writing};
 use crate::change::EnvOverlay;
 use crate::diagnosis::{Confidence, Finding};
-use crate::os::process::{ReplayableStdin, SpawnError};
+use crate::os::process::{ReplayableStdin, SpawnError, Status};
+use crate::os::signals::Interrupts;
 use crate::plan::{self, Plan, Rerun, Surroundings};
 use crate::recipe::catalogue::Catalogue;
 use crate::recipe::{Applicability, Stage, Text};
 use crate::report::{self, Outcome, RefusalReason, RunLine, RunResult};
 use crate::transaction::Group;
+
+/// A command whose reader has gone ends by this signal.
+const SIGPIPE: i32 = rustix::process::Signal::PIPE.as_raw();
 
 /// Runs the command and repairs what it can; ends as the last run of the command did.
 pub fn run(args: &Run, session: &Session) -> Result<Code> {
@@ -37,7 +41,7 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let interrupted = attempt.ended.interrupted.is_some();
     let uninteresting = (attempt.passed() && !args.check_success) || interrupted;
     if uninteresting && !session.common.json {
-        return Ok(ending(&attempt));
+        return Ok(ending(session, &attempt));
     }
     if !uninteresting {
         build.diagnose(&mut attempt, &rerun, &EnvOverlay::default())?;
@@ -62,15 +66,20 @@ fn status(code: i32) -> u8 {
 }
 
 /// The end of the command, as our own.
-fn ending(attempt: &Attempt) -> Code {
+fn ending(session: &Session, attempt: &Attempt) -> Code {
+    if let (true, Some(error)) = (attempt.passed(), &attempt.ended.output_lost) {
+        session.warn(&Text::new(
+            format!("the command's output could not be written: {error}"),
+            format!("命令的输出无法写出：{error}"),
+        ));
+        return Code::Exit(super::RUN_FAILED);
+    }
     match attempt.ended.status {
-        crate::os::process::Status::Exited(code) => Code::Exit(status(code)),
+        Status::Exited(code) => Code::Exit(status(code)),
         // A shell loop around `fix` ends at Ctrl-C only when `fix` ends by the signal, too. What killed the command
         // alone (SIGSEGV, the OOM killer) is told as a shell tells it.
-        crate::os::process::Status::Signalled(signal) if attempt.ended.interrupted == Some(signal) => {
-            Code::Signal(signal)
-        }
-        crate::os::process::Status::Signalled(signal) => Code::Exit(status(128 + signal)),
+        Status::Signalled(signal) if attempt.ended.interrupted == Some(signal) => Code::Signal(signal),
+        Status::Signalled(signal) => Code::Exit(status(128 + signal)),
     }
 }
 
@@ -85,6 +94,8 @@ struct Course<'a> {
     tried: BTreeSet<String>,
     result: RunResult,
     group: Option<Group>,
+    /// The signal that stopped a repair of ours.
+    stopped_by: Option<i32>,
 }
 
 /// Where a repair leads.
@@ -107,7 +118,7 @@ impl<'a> Course<'a> {
             remaining: Vec::new(),
         };
         let (overlay, tried) = (EnvOverlay::default(), BTreeSet::new());
-        Self { session, build, rerun, overlay, tried, result, group: None }
+        Self { session, build, rerun, overlay, tried, result, group: None, stopped_by: None }
     }
 
     /// Repairs and re-runs until the command passes or nothing helps; returns the last attempt.
@@ -159,6 +170,7 @@ impl<'a> Course<'a> {
         let mut shown = convert::finding(finding, 1, Some(plan));
         // The plan is shown whole right below.
         shown.repair = Vec::new();
+        shown.apply_with = "fix run --yes -- CMD".to_owned();
         let diagnosis = report::Diagnosis { findings: vec![shown], outcome: Outcome::Found, unmatched: None };
         output::tell("\n");
         output::tell(&report::text::render_diagnosis(&diagnosis, &self.session.text_style()));
@@ -243,8 +255,19 @@ impl<'a> Course<'a> {
         if let Some(attempt) = &newest {
             self.result.runs.push(RunLine { status: attempt.ended.shell_code(), with });
         }
+        self.stopped_by = Interrupts::install().ok().and_then(|interrupts| interrupts.requested());
         let interrupted = newest.as_ref().is_some_and(|attempt| attempt.ended.interrupted.is_some());
-        let newest = newest.unwrap_or(before);
+        let interrupted = interrupted || self.stopped_by.is_some();
+        let newest = match (newest, &carried) {
+            (Some(newest), Carried::Kept(_)) => newest,
+            // What was seen while the repair stood may be another thing now that it is taken back.
+            (Some(mut newest), _) if !newest.passed() => {
+                self.build.diagnose(&mut newest, &self.rerun, &self.overlay)?;
+                newest
+            }
+            // It passed only with what was taken back again.
+            (Some(_) | None, _) => before,
+        };
         let next = match &carried {
             Carried::Kept(Judgement::Repaired) => {
                 self.overlay = overlay;
@@ -289,6 +312,9 @@ impl<'a> Course<'a> {
                 Outcome::NeedsAttention
             }
         };
+        // What held while a repair stood proves nothing once it is taken back.
+        let failed: Vec<_> = checked.iter().filter(|checked| !checked.holds).cloned().collect();
+        let checked = if outcome == Outcome::Repaired { checked } else { &failed };
         self.result.repairs.push(convert::repair(plan, outcome, checked));
     }
 
@@ -302,15 +328,21 @@ impl<'a> Course<'a> {
         let declined = self.result.repairs.iter().any(|repair| repair.outcome == Outcome::Declined);
         self.result.outcome = match (last.passed(), kept) {
             _ if attention => Outcome::NeedsAttention,
-            _ if last.ended.interrupted.is_some() => Outcome::Interrupted,
+            _ if last.ended.interrupted.is_some() || self.stopped_by.is_some() => Outcome::Interrupted,
             (true, true) => Outcome::Repaired,
             (true, false) => Outcome::Passed,
             (false, _) if would => Outcome::WouldChange,
             (false, _) if declined => Outcome::Declined,
             (false, _) => Outcome::StillFailing,
         };
-        let code = ending(last);
-        self.result.exit_code = status(last.ended.shell_code());
+        let code = match self.stopped_by {
+            Some(signal) => Code::Signal(signal),
+            None => ending(self.session, last),
+        };
+        self.result.exit_code = match code {
+            Code::Exit(code) => code,
+            Code::Signal(signal) => status(128 + signal),
+        };
         // Where nothing may be written, nothing is planned.
         let roots = self.session.roots().ok();
         let host = self.session.host_with(&self.overlay);
@@ -320,11 +352,13 @@ impl<'a> Course<'a> {
                 .iter()
                 .enumerate()
                 .map(|(at, finding)| {
-                    let plan = roots.as_ref().and_then(|roots| {
+                    let plan = roots.as_ref().map(|roots| {
                         let command = Some(self.rerun.argv.as_slice());
-                        plan::build(finding, &Surroundings { host: &host, command, roots }).ok()
+                        plan::build(finding, &Surroundings { host: &host, command, roots })
                     });
-                    convert::finding(finding, at + 1, plan.as_ref())
+                    let mut shown = convert::finding_with(finding, at + 1, plan.as_ref().map(Result::as_ref));
+                    shown.apply_with = "fix run --yes -- CMD".to_owned();
+                    shown
                 })
                 .collect();
         }
@@ -334,12 +368,14 @@ impl<'a> Course<'a> {
 
     fn tell(&self, last: &Attempt) -> Result<()> {
         if self.session.common.json {
-            output::hand_out(report::json::render(&self.result).as_bytes());
+            // Behind what the command printed: the last line of standard output.
+            output::hand_out(report::json::render_line(&self.result).as_bytes());
             return Ok(());
         }
         // A failure that no recipe knows is the command's own: one line says that it was looked at.
         if self.result.repairs.is_empty() && self.result.refused.is_empty() && self.result.remaining.is_empty() {
-            if !last.passed() && last.ended.interrupted.is_none() {
+            let reader_left = last.ended.status == Status::Signalled(SIGPIPE);
+            if !last.passed() && last.ended.interrupted.is_none() && !reader_left {
                 self.session
                     .say(&Text::new("fix: no known issue matches this failure", "fix: 没有与此失败匹配的已知问题"));
             }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::args::{Common, Language, Level, When};
 use super::output;
@@ -16,6 +18,7 @@ use crate::change::{AbsPath, AllowedRoots, EnvOverlay};
 use crate::diff::{Colour, ScreenStyle};
 use crate::evidence::LocalHost;
 use crate::os::git::GitKnowledge;
+use crate::os::signals::{self, Interrupts};
 use crate::os::terminal::escape_for_terminal;
 use crate::plan::{RootsError, allowed_roots};
 use crate::recipe::{Applicability, Lang, Text, Vocabulary};
@@ -156,8 +159,7 @@ impl Session {
     /// Asks a yes-or-no question on the terminal; an empty answer is no.
     pub fn ask(&self, question: &Text) -> Result<bool> {
         output::tell(&format!("{} [y/N] ", question.get(self.lang)));
-        let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer)?;
+        let answer = read_answer()?;
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes" | "是" | "好"))
     }
 
@@ -168,9 +170,7 @@ impl Session {
             format!("此操作无法撤销。请输入 `{word}` 以继续："),
         );
         output::tell(&format!("{} ", question.get(self.lang)));
-        let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer)?;
-        Ok(answer.trim() == word)
+        Ok(read_answer()?.trim() == word)
     }
 
     /// Says a sentence on standard error.
@@ -232,4 +232,29 @@ pub fn for_screen(text: &str) -> String {
 
 fn host_in(project: &AbsPath, env: &BTreeMap<OsString, OsString>) -> LocalHost {
     LocalHost::new(project.clone(), env.clone(), Box::new(GitKnowledge::discover(project)))
+}
+
+/// How often a prompt looks whether it shall end, in nanoseconds.
+const GLANCE: i64 = 100_000_000;
+
+/// Reads a line from the terminal. A signal that asks us to stop ends `fix` by it: nothing is begun at a prompt.
+fn read_answer() -> Result<String> {
+    let interrupts = Interrupts::install()?;
+    let stdin = io::stdin();
+    loop {
+        if let Some(signal) = interrupts.requested() {
+            output::tell("\n");
+            signals::leave_by(signal);
+            std::process::exit(128 + signal);
+        }
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: GLANCE })) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer)?;
+    Ok(answer)
 }

@@ -7,6 +7,7 @@ mod excerpt;
 mod nearest;
 mod ranking;
 pub mod stage;
+pub mod went_on;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,6 +21,7 @@ use crate::recipe::{Applicability, Case, CaseVerdict, Param, ParamKind, ParamSou
 pub use excerpt::Excerpt;
 pub use nearest::{Resemblance, nearest};
 pub use ranking::rank;
+use went_on::Course;
 
 /// How sure a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,6 +48,8 @@ pub struct Finding {
     pub values: Values,
     pub answers: Vec<ProbeAnswer>,
     pub evidence: Vec<Excerpt>,
+    /// The log went on after it: something else may be what failed in the end.
+    pub went_on: bool,
     /// Log and line of the first required match, for ranking; `None` without a log.
     pub first_seen: Option<(usize, u64)>,
 }
@@ -128,10 +132,16 @@ fn standing_hits<'a>(log: &'a LogScan, patterns: &[PatternOwner], recipe: &str) 
 /// the machine shows nothing of it.
 pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
     let mut hits: Vec<(usize, &Hit)> = Vec::new();
+    let mut stopped = false;
     for (at, log) in evidence.logs.iter().enumerate() {
         let standing = standing_hits(log, evidence.patterns, &recipe.id);
         if standing.is_empty() {
             continue;
+        }
+        match went_on::course(log, evidence.patterns, &standing) {
+            Course::Stopped => stopped = true,
+            Course::WentOn => {}
+            Course::Ended => continue,
         }
         hits.extend(standing.into_iter().map(|hit| (at, hit)));
         hits.extend(log.hits.iter().map(|hit| (at, hit)).filter(|(_, hit)| {
@@ -182,6 +192,7 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
         .map(|(at, hit)| (*at, hit.first_line))
         .min();
     let excerpts = excerpt::from_hits(evidence.logs, &hits);
+    let went_on = !hits.is_empty() && !stopped;
     Some(Finding {
         recipe: recipe.clone(),
         case,
@@ -191,6 +202,7 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
         values,
         answers,
         evidence: excerpts,
+        went_on,
         first_seen,
     })
 }

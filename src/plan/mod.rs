@@ -118,6 +118,15 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
         }
         limits.extend(limits_of(change, host));
     }
+    if finding.went_on {
+        limits.push((
+            Applicability::Confirm,
+            Text::new(
+                "the log goes on after this message: what failed in the end may be another thing",
+                "日志在此消息之后继续推进：最终失败的可能另有原因",
+            ),
+        ));
+    }
     let mut applicability = finding.applicability;
     let mut reasons: Vec<Text> = Vec::new();
     if applicability < Applicability::Safe

@@ -11,14 +11,23 @@ use super::SCHEMA_VERSION;
 ///
 /// A document is a struct of this module, so that serialising it cannot fail.
 pub fn render(document: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(&prepared(document)).expect("a value serialises");
+    text.push('\n');
+    text
+}
+
+/// Renders one document on one line, for where it follows other output.
+pub fn render_line(document: &impl Serialize) -> String {
+    format!("{}\n", prepared(document))
+}
+
+fn prepared(document: &impl Serialize) -> Value {
     let mut value = serde_json::to_value(document).expect("structs with text keys serialise");
     redact(&mut value, "", &mut Redactor::new(Profile::Secrets));
     if let Value::Object(map) = &mut value {
         map.insert("schema_version".to_owned(), SCHEMA_VERSION.into());
     }
-    let mut text = serde_json::to_string_pretty(&value).expect("a value serialises");
-    text.push('\n');
-    text
+    value
 }
 
 /// Takes the secrets out; a list's strings belong to the list's name. Arguments are one command, so that

@@ -59,6 +59,9 @@ pub struct Finding {
     pub cause: Text,
     #[serde(serialize_with = "english")]
     pub remedy: Text,
+    /// The command that applies it; for the terminal.
+    #[serde(skip)]
+    pub apply_with: String,
     /// What `fix` would do, one sentence a change; for the terminal.
     #[serde(skip)]
     pub repair: Vec<Text>,

@@ -3,10 +3,10 @@
 use crate::diff::words::sentences;
 
 sentences! {
-    nothing_wrong() "nothing is wrong" "未发现问题";
+    nothing_wrong() "no failure was found" "未发现失败";
     found() "known issues were found" "发现已知问题";
     no_match() "no known issue matches what went wrong" "出现失败，但没有匹配的已知问题";
-    nothing_to_do() "nothing to do: the repair is in place" "无需操作：修复已就位";
+    nothing_to_do() "nothing to do here" "此处无需操作";
     repaired() "repaired and verified" "已修复并通过验证";
     would_change() "dry run: nothing was changed" "试运行：未做任何改动";
     planned() "the plan was written; nothing was changed" "已写出计划，未做任何改动";
@@ -39,8 +39,8 @@ sentences! {
     would_run(command) "run `{command}`" "运行 `{command}`";
     would_set(name) "set {name} for the command" "为命令设置 {name}";
     would_rerun(command) "run `{command}` again" "重新运行 `{command}`";
-    apply_safe(id) "safe; apply it with `fix {id}`" "安全；用 `fix {id}` 应用";
-    apply_confirm(id) "needs your yes; see it with `fix {id}`" "需要您确认；用 `fix {id}` 查看";
+    apply_safe(command) "safe; apply it with `{command}`" "安全；用 `{command}` 应用";
+    apply_confirm(command) "needs your yes; see it with `{command}`" "需要您确认；用 `{command}` 查看";
     apply_manual() "`fix` does not do this for you" "`fix` 不会代为执行";
     because(reason) "because {reason}" "原因是 {reason}";
     telling_lines() "the lines that tell most:" "最能说明问题的行：";

@@ -247,6 +247,12 @@ pub fn read<T: DeserializeOwned>(path: &AbsPath) -> Result<(Vec<T>, u64), Transa
     let mut good = 0;
     for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
         if !line.ends_with(b"\n") {
+            // A record that was cut off begins like one. Zeros, as a file system may leave them, are damage: to take
+            // them for "never begun" would forget what was set aside.
+            if line.contains(&0) || line[0] != b'{' {
+                let why = "this is no record".to_owned();
+                return Err(TransactionError::Damaged { path: path.clone(), line: at + 1, why });
+            }
             break;
         }
         if at == 0 {
@@ -303,6 +309,7 @@ mod tests {
             (head.replace("\"format\":1", "\"format\":99999999999"), true, "format 99999999999"),
             (format!("{head}nonsense\n"), false, "damaged in line 2"),
             ("\0\u{1}\n".to_owned(), false, "damaged in line 1"),
+            ("\0\0\0\0".to_owned(), false, "damaged in line 1"),
         ] {
             std::fs::write(&path, &text).unwrap();
             let error = read::<GroupRecord>(&path).unwrap_err();

@@ -255,6 +255,7 @@ fn pump(
                 if more {
                     continue;
                 }
+                hand_over(&channel);
                 return Ok(());
             }
             // A terminal whose other end was closed says so by this error.
@@ -269,10 +270,33 @@ fn pump(
         if let Some(rest) = &mut rest {
             rest.owed = rest.owed.saturating_sub(count as u64);
             if rest.owed == 0 && Instant::now() >= rest.deadline {
+                hand_over(&channel);
                 return Ok(());
             }
         }
     }
+}
+
+/// Leaves a channel that somebody still holds (a background job, a daemon that the build started) to a `cat` of its own,
+/// so that what is printed later arrives where it would without us, and nobody dies of a closed pipe.
+fn hand_over(channel: &Channel) {
+    if !channel.written_through {
+        return;
+    }
+    let carry_on = || -> io::Result<()> {
+        fcntl_setfl(&*channel.source, fcntl_getfl(&*channel.source)? - OFlags::NONBLOCK)?;
+        let program = ["/bin/cat", "/usr/bin/cat"].into_iter().find(|path| std::path::Path::new(path).exists());
+        let program = program.ok_or(io::ErrorKind::NotFound)?;
+        std::process::Command::new(program)
+            .stdin(channel.source.try_clone()?)
+            .stdout(channel.carries.ours().try_clone_to_owned()?)
+            .stderr(std::process::Stdio::null())
+            .current_dir("/")
+            .spawn()?;
+        Ok(())
+    };
+    // Without a `cat` the job learns by SIGPIPE that nobody reads any more.
+    let _ = carry_on();
 }
 
 /// Reads what is there; from a terminal, which gives 4 KiB at a time, until nothing is left or the buffer is full.

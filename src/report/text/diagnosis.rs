@@ -57,8 +57,8 @@ pub fn show_finding(page: &mut Page<'_>, finding: &Finding) {
         }
     }
     let how = match finding.applicability {
-        Applicability::Safe => words::apply_safe(&finding.id),
-        Applicability::Confirm => words::apply_confirm(&finding.id),
+        Applicability::Safe => words::apply_safe(&finding.apply_with),
+        Applicability::Confirm => words::apply_confirm(&finding.apply_with),
         Applicability::Manual => words::apply_manual(),
     };
     page.say(BOLD, 3, &how);

@@ -34,6 +34,7 @@ pub fn finding() -> Finding {
                 "build/cmake/CMakeCache.txt 中有 LLVMCGData",
             ),
         }],
+        apply_with: "fix tda-1.9".to_owned(),
         title: Text::new("a target of an older LLVM is missing", "缺少旧版 LLVM 的目标"),
         cause: Text::new("the build tree remembers another LLVM", "构建目录记住了另一个 LLVM"),
         remedy: Text::new("set the build tree aside and build again", "移走构建目录后重新构建"),

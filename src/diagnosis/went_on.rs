@@ -1,0 +1,50 @@
+//! Whether a log went on well after a problem: something tried, failed, and was done another way.
+
+use super::{Hit, LogScan, PatternOwner, Role};
+
+/// What a tool prints when a step has passed.
+pub struct Milestone {
+    pub regex: &'static str,
+    /// Stands in every match.
+    pub anchor: &'static str,
+    /// Whether the whole build is done with it, so that nothing before it can have stopped the build.
+    ends: bool,
+}
+
+/// The scanner looks for these beside the signatures of recipes; their patterns belong to no recipe.
+pub const MILESTONES: &[Milestone] = &[
+    Milestone { regex: r"^\s*-- Build files have been written to: ", anchor: "have been written to:", ends: false },
+    Milestone { regex: r"^\s*Successfully installed ", anchor: "Successfully installed", ends: true },
+];
+
+/// How a log went on after a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Course {
+    /// Nothing says that it did.
+    Stopped,
+    /// A later step of the same kind passed; what failed in the end may be another thing.
+    WentOn,
+    /// The build was done after it, and nothing failed since: it was handled.
+    Ended,
+}
+
+/// The owner of the milestone's pattern.
+pub fn owner(milestone: usize) -> PatternOwner {
+    PatternOwner { recipe: String::new(), signature: milestone, role: Role::Supporting, lines: 1 }
+}
+
+/// Says how `log` went on after the last of `hits`.
+pub(super) fn course(log: &LogScan, patterns: &[PatternOwner], hits: &[&Hit]) -> Course {
+    let Some(last) = hits.iter().map(|hit| hit.last_line).max() else { return Course::Stopped };
+    let after = log.hits.iter().filter(|hit| patterns[hit.pattern].recipe.is_empty() && hit.first_line > last);
+    let mut course = Course::Stopped;
+    for hit in after {
+        let ends = MILESTONES[patterns[hit.pattern].signature].ends;
+        let failed_since = log.telling.iter().any(|line| line.number > hit.last_line);
+        if ends && !failed_since {
+            return Course::Ended;
+        }
+        course = Course::WentOn;
+    }
+    course
+}
