@@ -13,8 +13,8 @@ use crate::diagnosis::{Confidence, Origin, Resemblance, nearest};
 use crate::evidence::leftovers;
 use crate::plan::{self, Surroundings};
 use crate::recipe::catalogue::Catalogue;
-use crate::recipe::{Role, Text};
-use crate::report::{self, Nearest, Outcome, Unmatched};
+use crate::recipe::{Role, Text, codes};
+use crate::report::{self, Nearest, Outcome, Unmatched, words};
 
 /// Diagnoses logs; returns 1 when something stands that the machine does not refute.
 pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
@@ -67,6 +67,12 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         output::hand_out(report::json::render(&diagnosis).as_bytes());
     } else {
         output::show(&report::text::render_diagnosis(&diagnosis, &session.text_style()));
+        for (id, title) in codes_in(&diagnosis) {
+            session.say(&Text {
+                en: words::code_in_log(&id, &title.en).en,
+                zh: words::code_in_log(&id, &title.zh).zh,
+            });
+        }
         if !findings.is_empty() {
             mention_not_asked(session, origin);
         }
@@ -109,4 +115,22 @@ fn resembling(catalogue: &Catalogue, telling: &[report::Evidence]) -> Vec<Neares
         .filter_map(|id| catalogue.by_id(id))
         .map(|entry| Nearest { id: entry.id.to_string(), title: Text::new(&*entry.title_en, &*entry.title_zh) })
         .collect()
+}
+
+/// The error codes that stand in the lines of a diagnosis, in order, with their titles.
+fn codes_in(diagnosis: &report::Diagnosis) -> Vec<(String, Text)> {
+    let of_findings = diagnosis.findings.iter().flat_map(|finding| &finding.evidence);
+    let of_nobody = diagnosis.unmatched.iter().flat_map(|unmatched| &unmatched.telling);
+    let mut all: Vec<(String, Text)> = Vec::new();
+    for line in of_findings.chain(of_nobody) {
+        for word in line.text.split(|c: char| !c.is_ascii_alphanumeric()) {
+            if codes::looks_like_code(word)
+                && !all.iter().any(|(id, _)| id == word)
+                && let Some(code) = codes::find(word)
+            {
+                all.push((word.to_owned(), code.title));
+            }
+        }
+    }
+    all
 }

@@ -7,9 +7,11 @@ use super::output;
 use super::reading::recipe_of;
 use super::selecting;
 use super::session::Session;
+use crate::evidence::cann_codes;
+use crate::recipe::codes::{self, Code};
 use crate::recipe::catalogue::{Catalogue, Entry};
 use crate::recipe::{Recipe, Text, Values};
-use crate::report::{self, CatalogueLine, RecipePage};
+use crate::report::{self, CatalogueLine, CodePage, RecipePage};
 
 /// Lists the known issues; with a text, those that hold it.
 pub fn list(args: &List, session: &Session) -> Result<u8> {
@@ -70,19 +72,54 @@ fn everything(recipe: &Recipe) -> String {
 /// Explains known issues.
 pub fn show(args: &Show, session: &Session) -> Result<u8> {
     let catalogue = Catalogue::embedded();
-    let pages: Vec<RecipePage> = selecting::entries(&catalogue, &args.issues)?
-        .into_iter()
-        .map(|entry| Ok(RecipePage::of(&recipe_of(entry, session)?)))
-        .collect::<Result<_>>()?;
+    let mut pages = Vec::new();
+    for name in &args.issues {
+        // A code first: no recipe's name looks like one.
+        let page = match codes::find(name) {
+            Some(code) => Page::Code(code_page(session, code)),
+            None => Page::Recipe(RecipePage::of(&recipe_of(selecting::entry(&catalogue, name)?, session)?)),
+        };
+        pages.push(page);
+    }
+    let style = session.text_style();
     for (at, page) in pages.iter().enumerate() {
         if session.common.json {
-            output::hand_out(report::json::render(page).as_bytes());
+            let text = match page {
+                Page::Recipe(page) => report::json::render(page),
+                Page::Code(page) => report::json::render(page),
+            };
+            output::hand_out(text.as_bytes());
             continue;
         }
         if at > 0 {
             output::show("\n");
         }
-        output::show(&report::text::render_recipe(page, &session.text_style()));
+        output::show(&match page {
+            Page::Recipe(page) => report::text::render_recipe(page, &style),
+            Page::Code(page) => report::text::render_code(page, &style),
+        });
     }
     Ok(0)
+}
+
+enum Page {
+    Recipe(RecipePage),
+    Code(CodePage),
+}
+
+/// Explains a code, with what the installed CANN says of it.
+fn code_page(session: &Session, code: Code) -> CodePage {
+    let installed = cann_codes::look_up(session.host(), &code.id).map(|entry| {
+        let parts = [entry.title, entry.message, entry.cause, entry.solution, entry.file.display().to_string()];
+        parts.iter().flat_map(|part| part.lines()).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    });
+    CodePage {
+        id: code.id,
+        title: code.title,
+        meaning: code.meaning,
+        remedy: code.remedy,
+        recipe: code.recipe,
+        source: code.source,
+        installed: installed.unwrap_or_default(),
+    }
 }

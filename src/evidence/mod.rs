@@ -4,6 +4,7 @@
 
 pub mod build_command;
 pub mod build_tree;
+pub mod cann_codes;
 mod git;
 pub mod host;
 mod interrogate;

@@ -7,6 +7,7 @@
 mod cases;
 pub mod catalogue;
 mod check;
+pub mod codes;
 pub mod docs;
 mod kind;
 pub mod lint;

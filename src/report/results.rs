@@ -187,6 +187,23 @@ pub struct RecipePage {
     pub cases: Vec<CaseLine>,
 }
 
+/// An error code, explained: `fix show EI0020`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CodePage {
+    pub id: String,
+    #[serde(serialize_with = "english")]
+    pub title: Text,
+    #[serde(serialize_with = "english")]
+    pub meaning: Text,
+    #[serde(serialize_with = "english")]
+    pub remedy: Text,
+    /// The known issue that prints it.
+    pub recipe: Option<String>,
+    pub source: String,
+    /// What the installed CANN says, line by line.
+    pub installed: Vec<String>,
+}
+
 /// A parameter that `--set` takes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ParamLine {

@@ -75,6 +75,10 @@ sentences! {
     params() "parameters, for `--set NAME=VALUE`:" "参数（用于 `--set NAME=VALUE`）：";
     one_of(choices) "one of {choices}" "可取 {choices}";
     references() "references:" "参考：";
+    code_recipe(id) "known issue: `fix show {id}`" "已知问题：`fix show {id}`";
+    code_source(source) "source: {source}" "来源：{source}";
+    code_installed() "the installed CANN says:" "本机 CANN 的说明：";
+    code_in_log(code, title) "{code} in the log: {title}; `fix show {code}` explains it" "日志中的 {code}：{title}；用 `fix show {code}` 查看说明";
 
     change_write(path) "wrote {path}" "写入 {path}";
     change_tree(path) "set aside {path}" "移走并保留 {path}";

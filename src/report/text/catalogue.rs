@@ -2,9 +2,29 @@
 
 use crate::diff::bytes_for_reading;
 
-use super::super::{CaseLine, Catalogue, History, ParamLine, RecipePage, time, words};
+use super::super::{CaseLine, Catalogue, CodePage, History, ParamLine, RecipePage, time, words};
 use super::TextStyle;
 use super::page::{BOLD, PLAIN, Page, framed, level};
+
+/// Renders an error code's page.
+pub fn render_code(code: &CodePage, style: &TextStyle) -> String {
+    let mut page = Page::new(style);
+    page.prose(BOLD, 0, &format!("{}: {}", code.id, code.title.get(style.lang)));
+    page.say(PLAIN, 2, &framed(&code.meaning, |text| words::cause(text)));
+    page.say(PLAIN, 2, &framed(&code.remedy, |text| words::remedy(text)));
+    if let Some(recipe) = &code.recipe {
+        page.say(PLAIN, 2, &words::code_recipe(recipe));
+    }
+    if !code.installed.is_empty() {
+        page.say(PLAIN, 2, &words::code_installed());
+        for line in &code.installed {
+            let line = page.safe(line);
+            page.line(PLAIN, 4, &line);
+        }
+    }
+    page.say(PLAIN, 2, &words::code_source(&code.source));
+    page.finish()
+}
 
 /// Renders the catalogue as a table.
 pub fn render_catalogue(catalogue: &Catalogue, style: &TextStyle) -> String {

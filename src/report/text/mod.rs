@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use crate::recipe::Lang;
 
 pub use crate::diff::Colour;
-pub use catalogue::{render_catalogue, render_history, render_recipe};
+pub use catalogue::{render_catalogue, render_code, render_history, render_recipe};
 pub use diagnosis::render_diagnosis;
 pub use results::{render_apply, render_plan, render_rollback, render_run};
 
