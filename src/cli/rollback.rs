@@ -14,7 +14,7 @@ use crate::evidence::Host;
 use crate::recipe::Text;
 use crate::report::{self, HistoryLine, Outcome, Refusal, RefusalReason, RollbackResult};
 use crate::rollback::{self, OnDrift, RollbackError, Which, roll_back};
-use crate::transaction::{self, Drift, GroupState, GroupSummary, Limits, StateDir, Summary, Version};
+use crate::transaction::{self, Drift, GroupState, GroupSummary, Limits, Newcomers, StateDir, Summary, Version};
 
 /// Shows the operation log, or forgets old entries.
 pub fn history(args: &History, session: &Session) -> Result<u8> {
@@ -24,6 +24,7 @@ pub fn history(args: &History, session: &Session) -> Result<u8> {
             groups: prune.keep,
             age: Duration::from_secs(prune.days.saturating_mul(86_400)),
             bytes: prune.gib.saturating_mul(1 << 30),
+            newcomers: Newcomers::AsTheRest,
         };
         let pruned = transaction::prune(&state, &limits)?;
         let (count, mib) = (pruned.groups.len(), pruned.bytes >> 20);
@@ -31,6 +32,15 @@ pub fn history(args: &History, session: &Session) -> Result<u8> {
             format!("deleted the backups of {count} repairs ({mib} MiB)"),
             format!("已删除 {count} 次修复的备份（{mib} MiB）"),
         ));
+        if pruned.newcomers > 0 {
+            let count = pruned.newcomers;
+            session.say(&Text::new(
+                format!(
+                    "with {count} of them went what had been made since the repair and stood in the way of an undo"
+                ),
+                format!("其中 {count} 次还包括修复之后产生、因挡住撤销而被移走的内容"),
+            ));
+        }
         if !session.common.json {
             return Ok(0);
         }
@@ -99,6 +109,13 @@ pub fn run(args: &Rollback, session: &Session) -> Result<u8> {
                 session.say(&Text::new(
                     format!("your changes were saved: `fix rollback {saved}` brings them back"),
                     format!("您的改动已保存：用 `fix rollback {saved}` 可恢复"),
+                ));
+            }
+            if !back.kept.is_empty() {
+                let days = writing::limits(session).age.as_secs() / 86_400;
+                session.say(&Text::new(
+                    format!("what stood in the way is kept for {days} days, or until `fix history prune` deletes it"),
+                    format!("挡在原位的内容会保留 {days} 天，或直到被 `fix history prune` 删除"),
                 ));
             }
             for left in &back.left {

@@ -78,19 +78,24 @@ pub fn group(state: &StateDir, root: &AbsPath, command: &[OsString]) -> Group {
     Group::new(state, root.clone(), redacted)
 }
 
-/// Forgets old backups after something new was kept. What cannot be forgotten now is tried again next time.
-pub fn prune(session: &Session, state: &StateDir) {
+/// How much is kept without being asked.
+pub fn limits(session: &Session) -> Limits {
     let number = |name: &str, usual: u64| {
         session.env(name).and_then(|value| value.to_str()?.parse::<u64>().ok()).unwrap_or(usual)
     };
     let usual = Limits::default();
     let days = usual.age.as_secs() / 86_400;
-    let limits = Limits {
+    Limits {
         groups: usize::try_from(number("FIX_KEEP_REPAIRS", usual.groups as u64)).unwrap_or(usual.groups),
         age: Duration::from_secs(number("FIX_KEEP_DAYS", days).saturating_mul(86_400)),
         bytes: number("FIX_KEEP_GIB", usual.bytes >> 30).saturating_mul(1 << 30),
-    };
-    if let Err(error) = transaction::prune(state, &limits) {
+        newcomers: usual.newcomers,
+    }
+}
+
+/// Forgets old backups after something new was kept. What cannot be forgotten now is tried again next time.
+pub fn prune(session: &Session, state: &StateDir) {
+    if let Err(error) = transaction::prune(state, &limits(session)) {
         session
             .say(&Text::new(format!("old backups could not be deleted: {error}"), format!("无法删除旧备份：{error}")));
     }

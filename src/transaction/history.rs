@@ -8,7 +8,7 @@ use super::journal::{GroupRecord, Summary};
 use super::lock::Locks;
 use super::past::Past;
 use super::state::{GroupDir, StateDir};
-use super::{Title, refuse_mounts, undo};
+use super::{Title, newcomers, refuse_mounts, undo};
 use crate::change::AbsPath;
 use crate::os::machine;
 use crate::os::trees;
@@ -25,8 +25,10 @@ pub struct GroupSummary {
     pub at: Duration,
     pub state: GroupState,
     pub transactions: Vec<TransactionSummary>,
-    /// What is kept for it.
+    /// What is kept for it, the user's own included.
     pub bytes: u64,
+    /// What the user had made since, and an undo moved out of the way.
+    pub newcomers: Vec<AbsPath>,
 }
 
 impl GroupSummary {
@@ -82,11 +84,21 @@ pub struct Limits {
     pub groups: usize,
     pub age: Duration,
     pub bytes: u64,
+    pub newcomers: Newcomers,
+}
+
+/// When files go that the user made since a repair, and an undo moved out of the way: nothing else has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Newcomers {
+    /// By their age alone, however much else is kept.
+    WhenOld,
+    /// With the repair that they were in the way of: the user asked for it.
+    AsTheRest,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { groups: 10, age: Duration::from_secs(14 * 24 * 3600), bytes: 10 << 30 }
+        Self { groups: 10, age: Duration::from_secs(14 * 24 * 3600), bytes: 10 << 30, newcomers: Newcomers::WhenOld }
     }
 }
 
@@ -95,6 +107,8 @@ impl Default for Limits {
 pub struct Pruned {
     pub groups: Vec<String>,
     pub bytes: u64,
+    /// How many of them held what the user had made since.
+    pub newcomers: usize,
 }
 
 /// Lists all groups, oldest first. Nothing is written.
@@ -119,6 +133,7 @@ fn summarise(state: &StateDir, group: &GroupDir) -> Option<GroupSummary> {
         state: GroupState::Unreadable(error.to_string()),
         transactions: Vec::new(),
         bytes: 0,
+        newcomers: Vec::new(),
     };
     let records = match group.records() {
         Ok(records) => records,
@@ -154,6 +169,7 @@ fn summarise(state: &StateDir, group: &GroupDir) -> Option<GroupSummary> {
         at: Duration::from_nanos(at),
         state: group_state(state, &records, &pasts),
         bytes: kept_bytes(group, &pasts),
+        newcomers: newcomers::all_of(group, &pasts),
         transactions: pasts.into_iter().map(transaction).collect(),
     })
 }
@@ -238,7 +254,17 @@ fn kept_bytes(group: &GroupDir, pasts: &[Past]) -> u64 {
         .sum();
     // Plain files of ours alone, so that the size of the folder is theirs; none is there before the first.
     let blobs = fs_extra::dir::get_size(group.path.resolve("blobs")).unwrap_or_default();
-    trees + blobs
+    trees + blobs + newcomers::all_of(group, pasts).iter().map(newcomers::size).sum::<u64>()
+}
+
+/// How old what a group keeps is: what the user made since came there with the undo.
+fn age(group: &GroupDir, summary: &GroupSummary, now: Duration) -> Duration {
+    let undone_at = group.records().unwrap_or_default().into_iter().rev().find_map(|record| match record {
+        GroupRecord::RolledBack { at } => Some(Duration::from_nanos(at)),
+        GroupRecord::Created { .. } | GroupRecord::RollingBack { .. } | GroupRecord::Pruned { .. } => None,
+    });
+    let since = if summary.newcomers.is_empty() { None } else { undone_at };
+    now.saturating_sub(since.unwrap_or(summary.at))
 }
 
 /// Forgets the oldest groups until the limits hold. What was cut off is never forgotten.
@@ -262,12 +288,16 @@ pub fn prune(state: &StateDir, limits: &Limits) -> Result<Pruned, TransactionErr
             }
             GroupState::Applied | GroupState::Undone | GroupState::RolledBack => {}
         }
+        let is_old = age(group, &summary, now) > limits.age;
+        if !is_old && !summary.newcomers.is_empty() && limits.newcomers == Newcomers::WhenOld {
+            continue;
+        }
         kept += 1;
         bytes += summary.bytes;
         if is_in_use(group)? {
             continue;
         }
-        if kept > limits.groups || bytes > limits.bytes || now.saturating_sub(summary.at) > limits.age {
+        if kept > limits.groups || bytes > limits.bytes || is_old {
             kept -= 1;
             bytes -= summary.bytes;
             if let Err(error) = forget(state, group) {
@@ -276,6 +306,7 @@ pub fn prune(state: &StateDir, limits: &Limits) -> Result<Pruned, TransactionErr
             }
             pruned.groups.push(group.id.clone());
             pruned.bytes += summary.bytes;
+            pruned.newcomers += usize::from(!summary.newcomers.is_empty());
         }
     }
     pruned.groups.sort();

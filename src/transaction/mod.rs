@@ -36,7 +36,9 @@ use crate::os::machine::ProcessId;
 
 pub use apply::Group;
 pub use error::{Drift, TransactionError, Version};
-pub use history::{GroupState, GroupSummary, Limits, Pruned, TransactionState, TransactionSummary, history, prune};
+pub use history::{
+    GroupState, GroupSummary, Limits, Newcomers, Pruned, TransactionState, TransactionSummary, history, prune,
+};
 pub use journal::Summary;
 pub use recovery::{Interrupted, Recovered, RecoveredOutcome, Scope, Unfinished, Unrecoverable, pending, recover};
 pub use state::StateDir;

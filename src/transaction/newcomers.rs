@@ -5,12 +5,38 @@ use std::path::Path;
 
 use super::TransactionError;
 use super::beside::BESIDE;
+use super::past::Past;
 use super::set_aside::{Parts, SetAside, WHOLE};
+use super::state::GroupDir;
 use crate::change::AbsPath;
-use crate::os::files::Folder;
+use crate::os::files::{FileError, Folder, Kind};
 use crate::os::trees::{self, Found, Place};
 
 const NEWCOMER: &str = "newcomer-";
+
+/// Lists all that the undo of a group moved out of the way; none where nothing can be looked at.
+pub(super) fn all_of(group: &GroupDir, pasts: &[Past]) -> Vec<AbsPath> {
+    let in_trash = pasts.iter().flat_map(Past::set_aside).flat_map(|attempt| attempt.newcomers().unwrap_or_default());
+    let displaced = group.folder().and_then(|folder| folder.open_child("displaced".as_ref()));
+    let displaced = displaced.and_then(|folder| Ok(folder.names()?.iter().map(|name| folder.join(name)).collect()));
+    in_trash.chain(displaced.unwrap_or_else(|_| Vec::new())).collect()
+}
+
+/// How many bytes an entry and all below it have.
+pub(super) fn size(path: &AbsPath) -> u64 {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return 0 };
+    let Ok(folder) = Folder::open(&parent) else { return 0 };
+    let own = folder.status(name).ok().flatten().filter(|status| status.kind == Kind::File);
+    let mut bytes = own.map_or(0, |status| status.len);
+    if let Ok(inner) = folder.open_child(name) {
+        // What cannot be entered is not counted.
+        let _ = trees::walk::<FileError>(&inner, &mut |_, _, _, status| {
+            bytes += if status.kind == Kind::File { status.len } else { 0 };
+            Ok(trees::Descend::Into)
+        });
+    }
+    bytes
+}
 
 impl SetAside {
     /// Lists what appeared at the path meanwhile and was moved out of the way.

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use build_fix::change::TreeKind;
 use build_fix::rollback::{OnDrift, RollbackError, RolledBack, Which, roll_back};
-use build_fix::transaction::{GroupState, Outcome, Proof, Scope, StateDir, Unwatched, history, pending, recover};
+use build_fix::transaction::{GroupState, Outcome, Proof, StateDir, Unwatched, history, pending};
 
-use crate::repairs::{Project, abs, fast_dir, timeless};
+use crate::repairs::{Project, abs, timeless};
 
 pub fn commit(project: &Project) -> String {
     match project.apply(&mut Unwatched, &mut |_| Proof::Proved).unwrap() {
@@ -101,8 +101,9 @@ fn a_project_that_was_moved_away_is_refused_and_hinders_nobody() {
 #[test]
 #[cfg(debug_assertions)]
 fn what_was_cut_off_in_a_project_that_is_gone_hinders_nobody() {
+    use crate::repairs::fast_dir;
     use build_fix::os::fault::{Fault, arm};
-    use build_fix::transaction::{Group, RecoveredOutcome};
+    use build_fix::transaction::{Group, RecoveredOutcome, Scope, recover};
     for of_the_rollback in [false, true] {
         let base = fast_dir();
         let above = Project::in_dir(tempfile::tempdir_in(base.path()).unwrap());

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use build_fix::change::TreeKind;
 use build_fix::rollback::{OnDrift, RollbackError, Which, roll_back};
-use build_fix::transaction::{GroupState, Limits, Proof, Unwatched, history, prune};
+use build_fix::transaction::{GroupState, Limits, Newcomers, Proof, Unwatched, history, prune};
 
 use crate::afterwards::commit;
 use crate::repairs::{Picture, Project, timeless};
@@ -119,4 +120,49 @@ fn a_repair_at_work_is_not_cut_off() {
         })
         .unwrap();
     assert_eq!(state(&project), GroupState::Applied);
+}
+
+#[test]
+fn what_the_user_made_since_is_counted_and_not_crowded_out() {
+    for displaced in [false, true] {
+        let mut project = Project::new();
+        if displaced {
+            // Written over a file of the repair while that was proved, and moved away when the proof failed.
+            project.write("setup.py", Some(("new line\n", 0o644)));
+            let failed = Proof::Failed { why: "no".into() };
+            project
+                .apply(&mut Unwatched, &mut |_| {
+                    fs::write(project.path("setup.py"), "mine".repeat(1000)).unwrap();
+                    failed.clone()
+                })
+                .unwrap();
+        } else {
+            project.set_aside("build", TreeKind::Derived);
+            commit(&project);
+            fs::create_dir_all(project.path("build/sub")).unwrap();
+            fs::write(project.path("build/sub/thesis.tex"), "mine".repeat(1000)).unwrap();
+            roll_back(&project.state(), &Which::NewestIn(project.root()), OnDrift::Refuse, &mut Unwatched).unwrap();
+        }
+        let first = history(&project.state()).unwrap().remove(0);
+        assert!((4000..5000).contains(&first.bytes), "{}", first.bytes);
+        for n in 0..3 {
+            project.changes.clear();
+            project.write("run.sh", Some((&format!("line {n}\n"), 0o644)));
+            commit(&project);
+            prune(&project.state(), &Limits { groups: 1, bytes: 2000, ..Limits::default() }).unwrap();
+        }
+        let ids = || -> Vec<String> { history(&project.state()).unwrap().into_iter().map(|group| group.id).collect() };
+        assert_eq!(ids().len(), 2, "the newest, and the one with the user's files");
+        assert_eq!(ids()[0], first.id);
+        // By age they go, and on the user's word.
+        let limits = if displaced {
+            Limits { age: Duration::ZERO, ..Limits::default() }
+        } else {
+            Limits { groups: 1, newcomers: Newcomers::AsTheRest, ..Limits::default() }
+        };
+        std::thread::sleep(Duration::from_millis(2));
+        let pruned = prune(&project.state(), &limits).unwrap();
+        assert!(pruned.groups.contains(&first.id) && pruned.bytes >= 4000, "{pruned:?}");
+        assert_eq!(pruned.newcomers, 1);
+    }
 }
