@@ -53,7 +53,7 @@ fn a_generator_beside_the_sources_is_left_alone() {
     sandbox.run("cmake", ["-G", "Unix Makefiles", "."]).expect(0);
     let message = "Does not match the generator used previously";
     let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "."], message);
-    story.is_left_alone(&[]).says("holds more than a build");
+    story.is_left_alone(&[]).says("may hold more than a build");
     story.is_left_alone_by_name("cmake-generator-mismatch");
 }
 
@@ -173,7 +173,7 @@ fn a_tree_with_a_project_of_its_own_is_left_alone() {
         sandbox.write(&format!("build/{name}"), "# by hand\n");
         let message = "Does not match the generator used previously";
         let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
-        story.is_left_alone(&[]).says("holds more than a build");
+        story.is_left_alone(&[]).says("may hold more than a build");
     }
     // What CMake itself wrote is no source.
     for generator in ["Unix Makefiles", "Ninja"] {
@@ -188,6 +188,20 @@ fn a_tree_with_a_project_of_its_own_is_left_alone() {
         let story = Story::new(&sandbox, ["cmake", "-G", other, "-B", "build"], message);
         story.is_repaired("cmake-generator-mismatch", &[], |_| {});
     }
+}
+
+#[test]
+fn a_tree_in_a_repository_that_cannot_be_read_is_left_alone_for_that_reason() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "");
+    sandbox.run("git", ["init", "-q", "--object-format=sha256"]).expect(0);
+    sandbox.run("git", ["add", "."]).expect(0);
+    sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build"]).expect(0);
+    let message = "Does not match the generator used previously";
+    let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
+    let done = story.is_left_alone(&[]);
+    let index = format!("git's index of `{}` cannot be read", sandbox.project().display());
+    assert!(!done.says_in_any_layout(&index).all().contains("holds files that git tracks"));
 }
 
 /// Configures with the Ninja of a temporary build environment, as pip makes one, and removes that environment.

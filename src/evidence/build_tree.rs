@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::build_command::BuildCommand;
-use super::{FileKind, Host, own_files};
+use super::{FileKind, Host, own_files, tracked_folder};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
 use crate::formats::cmake_lists;
 use crate::os::AbsPath;
@@ -40,8 +40,8 @@ pub enum NotATree {
     NoCache,
     /// The build was made in its source folder, or around it.
     InSource(BuildTree),
-    /// Git tracks files in it.
-    Tracked(BuildTree),
+    /// Git tracks files in it, or that cannot be told; with what there is to say.
+    Tracked(BuildTree, Text),
     /// Anything else, for the user.
     Refused(Text),
 }
@@ -148,8 +148,8 @@ pub fn recognise(
             format!("`{named}` 是 `{home}` 的构建目录，不属于本项目"),
         ));
     }
-    if host.git().tracks(named) || host.git().tracks(&path) {
-        return Err(NotATree::Tracked(tree));
+    if let Some(why) = tracked_folder(host, named).or_else(|| tracked_folder(host, &path)) {
+        return Err(NotATree::Tracked(tree, why));
     }
     Ok(tree)
 }

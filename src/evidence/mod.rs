@@ -13,5 +13,6 @@ pub mod log;
 pub mod own_files;
 pub mod questions;
 
+pub use git::{tracked_file, tracked_folder};
 pub use host::{FileKind, GitState, Host, LocalHost, Metadata};
 pub use interrogate::{Machine, ProbeAnswer, ask, interrogate};

@@ -84,10 +84,7 @@ pub(super) fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree
                 format!("`{named}` holds the source of the build and is left alone"),
                 format!("`{named}` 中包含源码，不予移动"),
             ),
-            NotATree::Tracked(_) => Text::new(
-                format!("`{named}` holds files that git tracks and is left alone"),
-                format!("`{named}` 中有 git 跟踪的文件，不予移动"),
-            ),
+            NotATree::Tracked(_, why) => Text::new(format!("left alone: {}", why.en), format!("不予移动：{}", why.zh)),
             NotATree::Refused(why) => why,
         })
     })
