@@ -47,6 +47,35 @@ fn another_generator_gets_a_new_tree_with_the_old_settings() {
 }
 
 #[test]
+fn the_tree_of_a_log_from_outside_is_the_one_that_the_user_gives() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "");
+    for tree in ["build", "other"] {
+        sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", tree]).expect(0);
+    }
+    let command = ["cmake", "-G", "Ninja", "-B", "build"];
+    let story = Story::new(&sandbox, command, "Does not match the generator used previously");
+    let log = sandbox.root().join("failed.log");
+    fs::write(&log, story.fails().all()).unwrap();
+    let log = log.to_str().unwrap();
+    let build = sandbox.project().join("build");
+    // By itself the log tells neither the machine nor the tree.
+    let before = support::picture(&sandbox.project());
+    for given in ["clean=tree", "build_dir=nonesuch", "build_dir=CMakeLists.txt"] {
+        story.fix(&["cmake-generator-mismatch", "--yes=confirm", "--log", log, "--set", given]);
+        support::story::assert_same(&before, &support::picture(&sandbox.project()));
+    }
+    for given in ["build".to_owned(), build.display().to_string()] {
+        let set = format!("build_dir={given}");
+        story.fix(&["diagnose", log, "--set", &set]).says("apply it with");
+        story.fix(&["cmake-generator-mismatch", "--yes", "--log", log, "--set", &set]).expect(0);
+        assert!(!build.join("CMakeCache.txt").exists());
+        story.fix(&["rollback"]).expect(0);
+        assert!(build.join("CMakeCache.txt").exists());
+    }
+}
+
+#[test]
 fn a_generator_beside_the_sources_is_left_alone() {
     let sandbox = sandbox();
     plain_project(&sandbox, "");

@@ -74,7 +74,7 @@ pub fn examine_all(
     // A log that comes with the command which wrote it is of this machine; else it must speak of this project.
     let origin = match (session.common.log_only, logs.is_empty(), command) {
         (true, _, _) => Origin::Elsewhere,
-        (false, false, None) => origin_of(session, &reading, &logs),
+        (false, false, None) => origin_of(session, &reading, &logs, &recipes),
         (false, _, _) => Origin::ThisMachine,
     };
     let roots = session.roots()?;
