@@ -405,6 +405,7 @@ fn files_that_the_linker_does_not_name_are_left_alone() {
     fs::write(&log, story.alone().all()).unwrap();
     let done = story.fix(&["cmake-truncated-objects", "--yes", "--log", log.to_str().unwrap()]).expect(0);
     assert!(!object.exists(), "{}", done.all());
+    assert!(done.all().contains("deleted ") && !done.all().contains("wrote "), "{}", done.all());
     for name in ["tests/golden.o", "empty.o", "libmarker.so", "CMakeFiles/part.dir/other.c.o"] {
         assert!(build.join(name).exists(), "{name}: {}", done.all());
     }
