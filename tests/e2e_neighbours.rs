@@ -220,6 +220,31 @@ fn a_tree_with_a_project_of_its_own_is_left_alone() {
 }
 
 #[test]
+fn a_tree_with_sources_of_the_user_is_set_aside_only_after_a_question() {
+    for generator in ["Unix Makefiles", "Ninja"] {
+        let sandbox = sandbox();
+        plain_project(&sandbox, "");
+        sandbox.write("made.h.in", "");
+        let text = fs::read_to_string(sandbox.project().join("CMakeLists.txt")).unwrap();
+        sandbox.write("CMakeLists.txt", text + "configure_file(made.h.in made.h)\n");
+        sandbox.run("cmake", ["-G", generator, "-B", "build"]).expect(0);
+        sandbox.write("build/mine.c", "int mine;\n");
+        sandbox.write("build/proj/CMakeLists.txt", "# by hand\n");
+        let other = if generator == "Ninja" { "Unix Makefiles" } else { "Ninja" };
+        let message = "Does not match the generator used previously";
+        let story = Story::new(&sandbox, ["cmake", "-G", other, "-B", "build"], message);
+        story.fails();
+        let before = support::story::contents(&sandbox.project());
+        let done = story.fix_command(&["run", "--yes"]);
+        done.says_in_any_layout("your own sources: `mine.c`, `proj/CMakeLists.txt`");
+        support::story::assert_same(&before, &support::story::contents(&sandbox.project()));
+        story.fix_command(&["run", "--yes=confirm"]).expect(0);
+        story.fix(&["rollback"]).expect(0);
+        support::story::assert_same(&before, &support::story::contents(&sandbox.project()));
+    }
+}
+
+#[test]
 fn a_tree_in_a_repository_that_cannot_be_read_is_left_alone_for_that_reason() {
     let sandbox = sandbox();
     plain_project(&sandbox, "");

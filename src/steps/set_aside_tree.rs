@@ -10,9 +10,9 @@ use crate::change::{Change, RemoveTree, TreeFolder, TreeImage, TreeKind};
 use crate::evidence::build_command::{self, BuildCommand, Configure};
 use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
 use crate::evidence::questions::ArgSpec;
-use crate::evidence::{FileKind, Host};
+use crate::evidence::{FileKind, Host, own_files};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
-use crate::recipe::Text;
+use crate::recipe::{Applicability, Text};
 
 /// `set_aside_tree = { path = "${tree.path}", drop = "${llvm.entries}" }`
 pub const SET_ASIDE_TREE: Verb = Verb {
@@ -53,6 +53,10 @@ fn set_aside_tree(order: &Order<'_>) -> Result<Lowered, LowerError> {
     }
     can_be_made_again(order, &tree)?;
     carry_settings(order, &tree, &mut lowered);
+    let sources = own_files::sources(order.host, &tree.path);
+    if !sources.is_empty() {
+        lowered.limits.push((Applicability::Confirm, own_files::told(&named, &sources)));
+    }
     let before = measure(order.host, &tree.path)?;
     let mut folder = if makes_its_folder(order) { TreeFolder::Goes } else { TreeFolder::Stays };
     if named != tree.path {
