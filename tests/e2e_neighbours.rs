@@ -152,7 +152,7 @@ fn in_source(sandbox: &Sandbox, place: impl FnOnce(&Path, &Path)) {
 #[test]
 fn a_project_that_is_its_own_build_tree_is_left_alone_where_it_was_moved() {
     let sandbox = sandbox();
-    in_source(&sandbox, |one, two| copy_tree(one, two));
+    in_source(&sandbox, copy_tree);
     let story = Story::new(&sandbox, ["cmake", "."], "is different than the directory").inside("two");
     story.is_left_alone(&[]).says("left alone");
     story.is_left_alone_by_name("cmake-source-moved");

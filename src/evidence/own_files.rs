@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_project_is_told_by_its_own_files() {
-        let cases: [(&[(&str, &str)], Option<&str>); 9] = [
+        type Files<'a> = &'a [(&'a str, &'a str)];
+        let cases: [(Files<'_>, Option<&str>); 9] = [
             (&[("main.o", "")], None),
             (&[("CMakeLists.txt", "")], Some("CMakeLists.txt")),
             (&[("setup.py", ""), ("CMakeFiles/Makefile.cmake", MAKEFILE)], Some("setup.py")),

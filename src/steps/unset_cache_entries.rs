@@ -36,7 +36,7 @@ fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
     let tree = match build_tree::recognise(order.host, &named, NamedBy::User, &[], &set_aside_tree::builds_of(order)) {
         Ok(tree) => tree,
         // Only the cache is edited: a build in its source, or one that git partly tracks, loses nothing else.
-        Err(NotATree::InSource(tree) | NotATree::Tracked(tree, _)) => tree,
+        Err(NotATree::InSource(tree) | NotATree::Tracked(tree, _)) => *tree,
         Err(NotATree::NoCache) => {
             return Err(LowerError(Text::new(
                 format!("`{named}` has no readable CMakeCache.txt"),

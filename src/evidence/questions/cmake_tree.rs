@@ -173,11 +173,13 @@ fn judged(
     for named in candidates {
         let outcome = judge(&named, by);
         let path = match &outcome {
-            Ok(tree) | Err(NotATree::InSource(tree) | NotATree::Tracked(tree, _)) => tree.path.clone(),
+            Ok(tree) => tree.path.clone(),
+            Err(NotATree::InSource(tree) | NotATree::Tracked(tree, _)) => tree.path.clone(),
             Err(NotATree::NoCache | NotATree::Refused(_)) => continue,
         };
         let is_same = |(_, other): &Outcome| match other {
-            Ok(tree) | Err(NotATree::InSource(tree) | NotATree::Tracked(tree, _)) => tree.path == path,
+            Ok(tree) => tree.path == path,
+            Err(NotATree::InSource(tree) | NotATree::Tracked(tree, _)) => tree.path == path,
             Err(NotATree::NoCache | NotATree::Refused(_)) => false,
         };
         if !outcomes.iter().any(is_same) {
