@@ -47,13 +47,42 @@ fn another_generator_gets_a_new_tree_with_the_old_settings() {
 }
 
 #[test]
+fn the_tree_of_a_log_from_outside_is_the_one_that_the_user_gives() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "");
+    for tree in ["build", "other"] {
+        sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", tree]).expect(0);
+    }
+    let command = ["cmake", "-G", "Ninja", "-B", "build"];
+    let story = Story::new(&sandbox, command, "Does not match the generator used previously");
+    let log = sandbox.root().join("failed.log");
+    fs::write(&log, story.fails().all()).unwrap();
+    let log = log.to_str().unwrap();
+    let build = sandbox.project().join("build");
+    // By itself the log tells neither the machine nor the tree.
+    let before = support::picture(&sandbox.project());
+    for given in ["clean=tree", "build_dir=nonesuch", "build_dir=CMakeLists.txt"] {
+        story.fix(&["cmake-generator-mismatch", "--yes=confirm", "--log", log, "--set", given]);
+        support::story::assert_same(&before, &support::picture(&sandbox.project()));
+    }
+    for given in ["build".to_owned(), build.display().to_string()] {
+        let set = format!("build_dir={given}");
+        story.fix(&["diagnose", log, "--set", &set]).says("apply it with");
+        story.fix(&["cmake-generator-mismatch", "--yes", "--log", log, "--set", &set]).expect(0);
+        assert!(!build.join("CMakeCache.txt").exists());
+        story.fix(&["rollback"]).expect(0);
+        assert!(build.join("CMakeCache.txt").exists());
+    }
+}
+
+#[test]
 fn a_generator_beside_the_sources_is_left_alone() {
     let sandbox = sandbox();
     plain_project(&sandbox, "");
     sandbox.run("cmake", ["-G", "Unix Makefiles", "."]).expect(0);
     let message = "Does not match the generator used previously";
     let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "."], message);
-    story.is_left_alone(&[]).says("holds more than a build");
+    story.is_left_alone(&[]).says("may hold more than a build");
     story.is_left_alone_by_name("cmake-generator-mismatch");
 }
 
@@ -173,7 +202,7 @@ fn a_tree_with_a_project_of_its_own_is_left_alone() {
         sandbox.write(&format!("build/{name}"), "# by hand\n");
         let message = "Does not match the generator used previously";
         let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
-        story.is_left_alone(&[]).says("holds more than a build");
+        story.is_left_alone(&[]).says("may hold more than a build");
     }
     // What CMake itself wrote is no source.
     for generator in ["Unix Makefiles", "Ninja"] {
@@ -188,6 +217,45 @@ fn a_tree_with_a_project_of_its_own_is_left_alone() {
         let story = Story::new(&sandbox, ["cmake", "-G", other, "-B", "build"], message);
         story.is_repaired("cmake-generator-mismatch", &[], |_| {});
     }
+}
+
+#[test]
+fn a_tree_with_sources_of_the_user_is_set_aside_only_after_a_question() {
+    for generator in ["Unix Makefiles", "Ninja"] {
+        let sandbox = sandbox();
+        plain_project(&sandbox, "");
+        sandbox.write("made.h.in", "");
+        let text = fs::read_to_string(sandbox.project().join("CMakeLists.txt")).unwrap();
+        sandbox.write("CMakeLists.txt", text + "configure_file(made.h.in made.h)\n");
+        sandbox.run("cmake", ["-G", generator, "-B", "build"]).expect(0);
+        sandbox.write("build/mine.c", "int mine;\n");
+        sandbox.write("build/proj/CMakeLists.txt", "# by hand\n");
+        let other = if generator == "Ninja" { "Unix Makefiles" } else { "Ninja" };
+        let message = "Does not match the generator used previously";
+        let story = Story::new(&sandbox, ["cmake", "-G", other, "-B", "build"], message);
+        story.fails();
+        let before = support::story::contents(&sandbox.project());
+        let done = story.fix_command(&["run", "--yes"]);
+        done.says_in_any_layout("your own sources: `mine.c`, `proj/CMakeLists.txt`");
+        support::story::assert_same(&before, &support::story::contents(&sandbox.project()));
+        story.fix_command(&["run", "--yes=confirm"]).expect(0);
+        story.fix(&["rollback"]).expect(0);
+        support::story::assert_same(&before, &support::story::contents(&sandbox.project()));
+    }
+}
+
+#[test]
+fn a_tree_in_a_repository_that_cannot_be_read_is_left_alone_for_that_reason() {
+    let sandbox = sandbox();
+    plain_project(&sandbox, "");
+    sandbox.run("git", ["init", "-q", "--object-format=sha256"]).expect(0);
+    sandbox.run("git", ["add", "."]).expect(0);
+    sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build"]).expect(0);
+    let message = "Does not match the generator used previously";
+    let story = Story::new(&sandbox, ["cmake", "-G", "Ninja", "-B", "build"], message);
+    let done = story.is_left_alone(&[]);
+    let index = format!("git's index of `{}` cannot be read", sandbox.project().display());
+    assert!(!done.says_in_any_layout(&index).all().contains("holds files that git tracks"));
 }
 
 /// Configures with the Ninja of a temporary build environment, as pip makes one, and removes that environment.
@@ -362,6 +430,7 @@ fn files_that_the_linker_does_not_name_are_left_alone() {
     fs::write(&log, story.alone().all()).unwrap();
     let done = story.fix(&["cmake-truncated-objects", "--yes", "--log", log.to_str().unwrap()]).expect(0);
     assert!(!object.exists(), "{}", done.all());
+    assert!(done.all().contains("deleted ") && !done.all().contains("wrote "), "{}", done.all());
     for name in ["tests/golden.o", "empty.o", "libmarker.so", "CMakeFiles/part.dir/other.c.o"] {
         assert!(build.join(name).exists(), "{name}: {}", done.all());
     }

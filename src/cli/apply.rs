@@ -73,7 +73,7 @@ pub fn examine_all(
     // A log that comes with the command which wrote it is of this machine; else it must speak of this project.
     let origin = match (session.common.log_only, logs.is_empty(), command) {
         (true, _, _) => Origin::Elsewhere,
-        (false, false, None) => origin_of(session, &reading, &logs),
+        (false, false, None) => origin_of(session, &reading, &logs, &recipes),
         (false, _, _) => Origin::ThisMachine,
     };
     let roots = session.roots()?;
@@ -209,7 +209,6 @@ fn apply(
     let host = session.host_with(&overlay);
     let findings: Vec<&Finding> = acting.iter().map(|(one, _)| &one.finding).collect();
     let plans: Vec<&Plan> = acting.iter().map(|(_, plan)| *plan).collect();
-    let repaired: Vec<&str> = plans.iter().map(|plan| plan.recipe.as_str()).collect();
     let before = acting.iter().filter(|(one, _)| !one.reading.logs.is_empty()).map(|(one, _)| one.reading.stage).max();
     let catalogue = Catalogue::embedded();
     let reader = Reader::new(catalogue.entries().iter().collect());
@@ -233,7 +232,7 @@ fn apply(
         };
         interrupted = attempt.ended.interrupted.is_some();
         checked = checks(&findings, &host, command, Stage::Rerun);
-        judge(&attempt, &repaired, &checked, before)
+        judge(&attempt, &findings, &checked, before)
     })?;
     let (outcome, code) = match &carried {
         Carried::Kept(Judgement::Repaired) => (Outcome::Repaired, 0),

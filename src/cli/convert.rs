@@ -1,6 +1,6 @@
 //! From results to the report's model.
 
-use crate::change::Change;
+use crate::change::{Change, FileState};
 use crate::diagnosis::{Confidence, Finding};
 use crate::evidence::log::{LogLine, LogScan};
 use crate::plan::{Plan, PlanError};
@@ -90,7 +90,10 @@ fn sentences(plan: &Plan) -> Vec<Text> {
         .map(|change| match change {
             Change::WriteFile(write) => {
                 let path = name(&write.path);
-                Text::new(format!("edit `{path}`"), format!("修改 `{path}`"))
+                match write.after {
+                    FileState::Absent => Text::new(format!("delete `{path}`"), format!("删除 `{path}`")),
+                    FileState::Present(_) => Text::new(format!("edit `{path}`"), format!("修改 `{path}`")),
+                }
             }
             Change::RemoveTree(tree) => {
                 let path = name(&tree.path);
@@ -146,7 +149,7 @@ pub fn repair(plan: &Plan, outcome: Outcome, checks: &[Checked]) -> RepairLine {
 fn change(change: &Change) -> ChangeLine {
     let line = |kind, path: String| ChangeLine { kind, path, argv: Vec::new(), files: None, bytes: None };
     match change {
-        Change::WriteFile(write) => line(ChangeKind::WriteFile, write.path.to_string()),
+        Change::WriteFile(write) => line(ChangeKind::of_file(&write.after), write.path.to_string()),
         Change::RemoveTree(tree) => ChangeLine {
             files: Some(tree.before.files),
             bytes: Some(tree.before.bytes),

@@ -22,13 +22,13 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         None => Catalogue::embedded(),
         Some(folder) => Catalogue::embedded().with_folder(session.resolve(folder).as_path(), session.vocabulary())?,
     };
-    selecting::check_set_of_any(session, &catalogue)?;
+    let checked = selecting::check_set_of_any(session, &catalogue)?;
     let reader = Reader::new(catalogue.entries().iter().collect());
     let named: Vec<PathBuf> = args.logs.iter().chain(&session.common.log).cloned().collect();
     let named = if named.is_empty() { on_disk(session)? } else { named };
     let logs: Vec<&Path> = named.iter().map(AsRef::as_ref).collect();
     let reading = reader.read_named(session, logs.iter().copied())?;
-    let origin = origin_of(session, &reading, &logs);
+    let origin = origin_of(session, &reading, &logs, &checked);
     let asking = Asking { host: session.host(), origin, command: None };
     let findings = reader.diagnose(&reading, &asking, session)?;
     let roots = session.roots();
@@ -68,10 +68,7 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
     } else {
         output::show(&report::text::render_diagnosis(&diagnosis, &session.text_style()));
         for (id, title) in codes_in(&diagnosis) {
-            session.say(&Text {
-                en: words::code_in_log(&id, &title.en).en,
-                zh: words::code_in_log(&id, &title.zh).zh,
-            });
+            session.say(&Text { en: words::code_in_log(&id, &title.en).en, zh: words::code_in_log(&id, &title.zh).zh });
         }
         if !findings.is_empty() {
             mention_not_asked(session, origin);

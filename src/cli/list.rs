@@ -8,8 +8,8 @@ use super::reading::recipe_of;
 use super::selecting;
 use super::session::Session;
 use crate::evidence::cann_codes;
-use crate::recipe::codes::{self, Code};
 use crate::recipe::catalogue::{Catalogue, Entry};
+use crate::recipe::codes::{self, Code};
 use crate::recipe::{Recipe, Text, Values};
 use crate::report::{self, CatalogueLine, CodePage, RecipePage};
 

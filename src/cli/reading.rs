@@ -142,8 +142,9 @@ pub fn recipe_of(entry: &Entry, session: &Session) -> Result<Recipe> {
     })
 }
 
-/// Says whether a log speaks of this machine's project: it lies in the project, or names it.
-pub fn origin_of(session: &Session, reading: &Reading, paths: &[&Path]) -> Origin {
+/// Says whether a log speaks of this machine's project: it lies in the project, names it, or the user does by giving a
+/// path that is here by `--set`.
+pub fn origin_of(session: &Session, reading: &Reading, paths: &[&Path], recipes: &[Recipe]) -> Origin {
     if session.common.log_only {
         return Origin::Elsewhere;
     }
@@ -157,7 +158,10 @@ pub fn origin_of(session: &Session, reading: &Reading, paths: &[&Path]) -> Origi
         log.hits.iter().any(|hit| hit.text.contains(&name))
             || log.telling.iter().chain(&log.tail).any(|line| line.text.contains(&name))
     });
-    if inside || named { Origin::ThisMachine } else { Origin::Elsewhere }
+    // What the user calls the tree of that log is on this machine, so that the log is of this machine as well.
+    let is_here = |text: &String| session.host().follow(session.project().resolve(text).as_path()).is_ok();
+    let given = selecting::given_paths(session, recipes).iter().any(is_here);
+    if inside || named || given { Origin::ThisMachine } else { Origin::Elsewhere }
 }
 
 /// Says that this machine was not asked, and how it can be, where a log is from elsewhere as far as can be seen.

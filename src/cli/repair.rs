@@ -186,9 +186,9 @@ pub fn judge_checks(checks: &[Checked]) -> Option<Judgement> {
     )))
 }
 
-/// Judges a re-run. `repaired` are the recipes whose repairs are to be proved, `before` is the stage that the
+/// Judges a re-run. `repaired` are the findings whose repairs are to be proved, `before` is the stage that the
 /// failed run reached, where it is known.
-pub fn judge(attempt: &Attempt, repaired: &[&str], checks: &[Checked], before: Option<BuildStage>) -> Judgement {
+pub fn judge(attempt: &Attempt, repaired: &[&Finding], checks: &[Checked], before: Option<BuildStage>) -> Judgement {
     if attempt.ended.timed_out {
         return Judgement::NotProved(Text::new(
             "the command took longer than `--rerun-timeout`",
@@ -201,7 +201,9 @@ pub fn judge(attempt: &Attempt, repaired: &[&str], checks: &[Checked], before: O
             format!("命令被信号 {signal} 中断"),
         ));
     }
-    let same = attempt.findings.iter().find(|finding| repaired.contains(&finding.recipe.id.as_str()));
+    let of_one_recipe = |finding: &&Finding| repaired.iter().any(|one| one.recipe.id == finding.recipe.id);
+    let is_same = |finding: &&Finding| repaired.iter().any(|one| one.fingerprint() == finding.fingerprint());
+    let same = attempt.findings.iter().find(is_same);
     if let (false, Some(same)) = (attempt.passed(), same) {
         let id = &same.recipe.id;
         return Judgement::NotProved(Text::new(
@@ -215,7 +217,10 @@ pub fn judge(attempt: &Attempt, repaired: &[&str], checks: &[Checked], before: O
     if attempt.passed() {
         return Judgement::Repaired;
     }
-    if before.is_some_and(|before| attempt.reading.stage > before) && !checks.is_empty() {
+    // One of several of a kind is mended: tools name them one after the other, and the checks say that this one is gone.
+    let next_of_a_kind = attempt.findings.iter().any(|finding| of_one_recipe(&finding));
+    let got_further = before.is_some_and(|before| attempt.reading.stage > before);
+    if (got_further || next_of_a_kind) && !checks.is_empty() {
         return Judgement::Further;
     }
     let code = attempt.ended.shell_code();

@@ -249,7 +249,7 @@ impl<'a> Course<'a> {
                 Err(error) => return Judgement::NotProved(Text::new(format!("{error:#}"), format!("{error:#}"))),
             };
             checked = checks(&[finding], &host, Some(&rerun.argv), Stage::Rerun);
-            let judgement = judge(&attempt, &[&finding.recipe.id], &checked, Some(before.reading.stage));
+            let judgement = judge(&attempt, &[finding], &checked, Some(before.reading.stage));
             newest = Some(attempt);
             judgement
         })?;

@@ -9,7 +9,7 @@ use super::reading::recipe_of;
 use super::session::Session;
 use crate::recipe::catalogue::{Catalogue, Entry, Found};
 use crate::recipe::nearest::{nearest, quoted};
-use crate::recipe::{Param, Recipe, Value, Values};
+use crate::recipe::{Param, ParamKind, Recipe, Value, Values};
 
 /// Finds the recipes that the user named, each once.
 pub fn entries<'c>(catalogue: &'c Catalogue, names: &[String]) -> Result<Vec<&'c Entry>> {
@@ -68,14 +68,16 @@ pub fn check_set(session: &Session, recipes: &[Recipe]) -> Result<()> {
     Ok(())
 }
 
-/// Checks `--set` against the whole catalogue, for commands that find out themselves which issue it is.
-pub fn check_set_of_any(session: &Session, catalogue: &Catalogue) -> Result<()> {
+/// Checks `--set` against the whole catalogue, for commands that find out themselves which issue it is. Returns the
+/// recipes that it was checked against.
+pub fn check_set_of_any(session: &Session, catalogue: &Catalogue) -> Result<Vec<Recipe>> {
     if session.common.set.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let recipes: Vec<Recipe> =
         catalogue.entries().iter().map(|entry| recipe_of(entry, session)).collect::<Result<_>>()?;
-    check_set(session, &recipes)
+    check_set(session, &recipes)?;
+    Ok(recipes)
 }
 
 /// The values that `--set` gives a recipe; recipes may take one name in different ways, or not at all.
@@ -87,6 +89,16 @@ pub fn set_for(session: &Session, recipe: &Recipe) -> Values {
         }
     }
     values
+}
+
+/// The paths among the values that `--set` gives recipes.
+pub fn given_paths(session: &Session, recipes: &[Recipe]) -> Vec<String> {
+    let of = |recipe: &Recipe| {
+        let is_path = |name: &String| recipe.params.iter().any(|p| p.name == *name && p.kind == ParamKind::Path);
+        let values = set_for(session, recipe).into_iter().filter(move |(name, _)| is_path(name));
+        values.flat_map(|(_, value)| value.to_list()).collect::<Vec<_>>()
+    };
+    recipes.iter().flat_map(of).collect()
 }
 
 fn admitted(param: &Param, text: &str) -> Option<Value> {

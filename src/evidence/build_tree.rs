@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::build_command::BuildCommand;
-use super::{FileKind, Host, own_files};
+use super::{FileKind, Host, own_files, tracked_folder};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
 use crate::formats::cmake_lists;
 use crate::os::AbsPath;
@@ -39,9 +39,9 @@ pub enum NotATree {
     /// There is no cache.
     NoCache,
     /// The build was made in its source folder, or around it.
-    InSource(BuildTree),
-    /// Git tracks files in it.
-    Tracked(BuildTree),
+    InSource(Box<BuildTree>),
+    /// Git tracks files in it, or that cannot be told; with what there is to say.
+    Tracked(Box<BuildTree>, Text),
     /// Anything else, for the user.
     Refused(Text),
 }
@@ -124,7 +124,7 @@ pub fn recognise(
     let project = real_or(host, host.project().as_path());
     let holds_repository = host.git().top_level().is_some_and(|top| real_or(host, top.as_path()).is_within(&path));
     if source.is_within(&path) || holds_repository {
-        return Err(NotATree::InSource(tree));
+        return Err(NotATree::InSource(Box::new(tree)));
     }
     let is_old_home = |old: &PathBuf| same_folder(host, old, &tree.source) || same_folder(host, old, &tree.made_in);
     let moved = moved_from.iter().any(is_old_home);
@@ -138,7 +138,7 @@ pub fn recognise(
         ));
     }
     if holds_sources(host, &tree, builds) {
-        return Err(NotATree::InSource(tree));
+        return Err(NotATree::InSource(Box::new(tree)));
     }
     // Whoever works in a tree means this tree: its source is above it, or wherever the cache says.
     let works_inside = project == path || (project.is_within(&path) && path.is_within(&source));
@@ -148,8 +148,8 @@ pub fn recognise(
             format!("`{named}` 是 `{home}` 的构建目录，不属于本项目"),
         ));
     }
-    if host.git().tracks(named) || host.git().tracks(&path) {
-        return Err(NotATree::Tracked(tree));
+    if let Some(why) = tracked_folder(host, named).or_else(|| tracked_folder(host, &path)) {
+        return Err(NotATree::Tracked(Box::new(tree), why));
     }
     Ok(tree)
 }

@@ -10,7 +10,8 @@ use super::Host;
 const LARGEST: u64 = 8 << 20;
 
 /// Where CANN stands when no variable says it.
-const USUAL: &[&str] = &["/usr/local/Ascend/ascend-toolkit/latest", "/usr/local/Ascend/cann", "/usr/local/Ascend/latest"];
+const USUAL: &[&str] =
+    &["/usr/local/Ascend/ascend-toolkit/latest", "/usr/local/Ascend/cann", "/usr/local/Ascend/latest"];
 
 /// What CANN says, in its own words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +34,8 @@ pub fn look_up(host: &dyn Host, code: &str) -> Option<Entry> {
             let Ok(bytes) = host.read(&file, LARGEST) else { continue };
             let Ok(document) = serde_json::from_slice::<Value>(&bytes) else { continue };
             if let Some(found) = search(&document, code) {
-                let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+                let text =
+                    |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
                 let suggestion = found.get("suggestion").unwrap_or(&Value::Null);
                 return Some(Entry {
                     title: text(found, "errTitle"),

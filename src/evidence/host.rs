@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::os::AbsPath;
+use crate::os::git::Unreadable;
 
 /// What a question may read of a machine.
 ///
@@ -48,6 +49,10 @@ pub trait GitState {
     /// Says whether `path` is tracked, or a folder that holds a tracked file.
     /// An index that cannot be read counts as tracking everything.
     fn tracks(&self, path: &AbsPath) -> bool;
+    /// Returns why it cannot be told whether `path` is tracked, where it counts as tracked for that reason.
+    fn unreadable(&self, _path: &AbsPath) -> Option<Unreadable> {
+        None
+    }
 }
 
 /// The kind of a directory entry.

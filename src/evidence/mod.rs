@@ -15,5 +15,6 @@ pub mod mounts;
 pub mod own_files;
 pub mod questions;
 
+pub use git::{tracked_file, tracked_folder};
 pub use host::{FileKind, GitState, Host, LocalHost, Metadata};
 pub use interrogate::{Machine, ProbeAnswer, ask, interrogate};

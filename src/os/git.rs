@@ -26,6 +26,22 @@ pub struct GitKnowledge {
     top_level: Option<AbsPath>,
 }
 
+/// Why a repository's index cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unreadable {
+    /// The repository belongs to another user, whom `safe.directory` does not name.
+    Owner(AbsPath),
+    /// Corrupt, without permission, or of a kind that is not known here (SHA-256).
+    Other(AbsPath),
+}
+
+/// What an index says of a path.
+enum Held {
+    Yes,
+    No,
+    Unknown(Unreadable),
+}
+
 impl GitKnowledge {
     /// Finds the innermost work tree around `dir`.
     ///
@@ -55,29 +71,37 @@ impl GitKnowledge {
             _ => path.clone(),
         };
         let target = real(path);
-        self.is_in_an_index(&entry) || (target != entry && self.is_in_an_index(&target)) || holds_a_repository(&target)
+        let held = |path: &AbsPath| !matches!(self.held(path), Held::No);
+        held(&entry) || (target != entry && held(&target)) || holds_a_repository(&target)
     }
 
-    fn is_in_an_index(&self, path: &AbsPath) -> bool {
+    /// Returns the repository whose index would tell whether `path` is tracked, where it cannot be read. Such a path
+    /// counts as tracked.
+    pub fn unreadable(&self, path: &AbsPath) -> Option<Unreadable> {
+        match self.held(&real(path)) {
+            Held::Unknown(why) => Some(why),
+            Held::Yes | Held::No => None,
+        }
+    }
+
+    fn held(&self, path: &AbsPath) -> Held {
         if path.as_path().components().any(|component| component.as_os_str() == ".git") {
-            return true;
+            return Held::Yes;
         }
         let outermost = self.top_level.as_ref().map(real).filter(|top| path.is_within(top));
         for folder in path.as_path().ancestors() {
             if is_work_tree(folder) {
                 let inside = path.as_path().strip_prefix(folder).expect("an ancestor is a prefix");
-                if index_holds(folder, inside) {
-                    return true;
-                }
-                if outermost.is_none() {
-                    return false;
+                match index_holds(folder, inside) {
+                    Held::No if outermost.is_some() => {}
+                    held => return held,
                 }
             }
             if outermost.as_ref().is_some_and(|top| top.as_path() == folder) {
-                return false;
+                return Held::No;
             }
         }
-        false
+        Held::No
     }
 }
 
@@ -145,30 +169,32 @@ fn belongs(top: &AbsPath, dir: &AbsPath) -> bool {
     git == rustix::process::geteuid().as_raw() || git == 0 || existing == Some(git)
 }
 
-/// Says whether the index of the work tree `top` holds `inside` or something below it.
-fn index_holds(top: &Path, inside: &Path) -> bool {
+/// Asks the index of the work tree `top` for `inside` and what is below it.
+fn index_holds(top: &Path, inside: &Path) -> Held {
     // The work tree itself: what it holds belongs to a repository.
     if inside.as_os_str().is_empty() {
-        return true;
+        return Held::Yes;
     }
-    // Corrupt, of a kind that libgit2 does not know, or refused because it belongs to somebody else.
-    let Ok(repository) = git2::Repository::open(top) else {
-        return true;
+    let unknown = |why: fn(AbsPath) -> Unreadable| AbsPath::new(top).map_or(Held::Yes, |top| Held::Unknown(why(top)));
+    let repository = match git2::Repository::open(top) {
+        Ok(repository) => repository,
+        Err(error) if error.code() == git2::ErrorCode::Owner => return unknown(Unreadable::Owner),
+        Err(_) => return unknown(Unreadable::Other),
     };
     if !repository.workdir().is_some_and(|workdir| is_same_folder(workdir, top)) {
-        return true;
+        return unknown(Unreadable::Other);
     }
     let Ok(index) = repository.index() else {
-        return true;
+        return unknown(Unreadable::Other);
     };
     let on_disk = index.path().is_some_and(|path| fs::symlink_metadata(path).is_ok());
     if !on_disk {
         // A new repository has no index yet; one with a commit has lost it.
-        return repository.head().is_ok();
+        return if repository.head().is_ok() { unknown(Unreadable::Other) } else { Held::No };
     }
     let wanted = inside.as_os_str().as_bytes();
     let below = |path: &[u8]| path.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest[0] == b'/');
-    index.iter().any(|entry| below(&entry.path))
+    if index.iter().any(|entry| below(&entry.path)) { Held::Yes } else { Held::No }
 }
 
 fn is_same_folder(one: &Path, other: &Path) -> bool {
@@ -411,8 +437,13 @@ mod tests {
             lab.check(name, &[(&format!("{name}/build"), false)]);
             damage(&lab.path(name).as_path().join(".git"));
             lab.check(name, &[(&format!("{name}/build"), true)]);
+            let git = GitKnowledge::discover(&lab.path(name));
+            let build = lab.path(&format!("{name}/build"));
+            assert_eq!(git.unreadable(&build), Some(Unreadable::Other(lab.path(name))), "{name}");
             assert_eq!(GitKnowledge::discover(&lab.path(name)).top_level(), Some(&lab.path(name)), "{name}");
         }
+        lab.project("whole");
+        assert_eq!(GitKnowledge::discover(&lab.path("whole")).unreadable(&lab.path("whole/src")), None);
         // A repository without a commit has no index yet, and tracks nothing.
         lab.write("new/build/x");
         lab.git("new", &["init", "-q"]);
@@ -438,5 +469,7 @@ mod tests {
         }
         assert_eq!(GitKnowledge::discover(&lab.path("p/src")).top_level(), Some(&lab.path("p")));
         lab.check("p/src", &[("p/build", refused(&lab)), ("p/src", true)]);
+        let unreadable = GitKnowledge::discover(&lab.path("p/src")).unreadable(&lab.path("p/build"));
+        assert_eq!(unreadable, refused(&lab).then(|| Unreadable::Owner(lab.path("p"))));
     }
 }

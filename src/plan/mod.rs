@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 use crate::change::{AbsPath, AllowedRoots, Change, EnvOverlay, FileState, Reversible, TreeKind};
 use crate::diagnosis::Finding;
-use crate::evidence::{FileKind, Host};
+use crate::evidence::{FileKind, Host, tracked_file};
 use crate::recipe::{Applicability, Step, Text, Value, Values};
 use crate::steps::{self, LowerError, Lowered, Order};
 
@@ -249,12 +249,8 @@ fn limits_of(change: &Change, host: &dyn Host) -> Vec<(Applicability, Text)> {
     let mut limits = Vec::new();
     match change {
         Change::WriteFile(write) => {
-            if matches!(write.before, FileState::Present(_)) && host.git().tracks(&write.path) {
-                let path = &write.path;
-                limits.push((
-                    Applicability::Confirm,
-                    Text::new(format!("`{path}` is tracked by git"), format!("`{path}` 由 git 跟踪")),
-                ));
+            if matches!(write.before, FileState::Present(_)) {
+                limits.extend(tracked_file(host, &write.path).map(|why| (Applicability::Confirm, why)));
             }
         }
         Change::RemoveTree(tree) => {

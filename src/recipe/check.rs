@@ -154,7 +154,8 @@ impl<'a> Scope<'a, '_> {
         let only_shown = self.recipe.signatures.is_empty() && !self.recipe.symptoms.is_empty();
         if !only_shown && !self.recipe.signatures.iter().any(|signature| signature.role == Role::Required) {
             let message = "no signature has the role `required`";
-            let hint = "without one the recipe would fit every log; one that no log tells of has `symptoms` and no signature";
+            let hint =
+                "without one the recipe would fit every log; one that no log tells of has `symptoms` and no signature";
             self.source.complain("signature[0]", message, hint);
         }
         (anchors, captures)

@@ -84,9 +84,7 @@ pub fn looks_like_code(word: &str) -> bool {
     let digits = |from: usize| bytes.len() > from && bytes[from..].iter().all(u8::is_ascii_digit);
     match bytes {
         [b'E', b'R', b'R', ..] => bytes.len() == 8 && digits(3),
-        [b'E', second, ..] => {
-            bytes.len() == 6 && (second.is_ascii_uppercase() || second.is_ascii_digit()) && digits(2)
-        }
+        [b'E', second, ..] => bytes.len() == 6 && (second.is_ascii_uppercase() || second.is_ascii_digit()) && digits(2),
         _ => false,
     }
 }

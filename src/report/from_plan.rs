@@ -28,12 +28,22 @@ impl RepairLine {
     }
 }
 
+impl ChangeKind {
+    /// Says whether a file is written or goes.
+    pub fn of_file(after: &FileState) -> Self {
+        match after {
+            FileState::Absent => ChangeKind::RemoveFile,
+            FileState::Present(_) => ChangeKind::WriteFile,
+        }
+    }
+}
+
 impl ChangeLine {
     /// Lists what a plan changes, and then the variables that it sets.
     pub fn all_of(plan: &Plan) -> Vec<Self> {
         let plain = |kind, path| Self { kind, path, argv: Vec::new(), files: None, bytes: None };
         let changes = plan.changes.iter().map(|change| match change {
-            Change::WriteFile(write) => plain(ChangeKind::WriteFile, shown(&plan.root, &write.path)),
+            Change::WriteFile(write) => plain(ChangeKind::of_file(&write.after), shown(&plan.root, &write.path)),
             Change::RemoveTree(tree) => Self {
                 files: Some(tree.before.files),
                 bytes: Some(tree.before.bytes),
@@ -144,8 +154,8 @@ mod tests {
         assert_eq!(sentences, want);
         let line = RepairLine::of(&plan, Outcome::Repaired, Vec::new());
         let kinds: Vec<ChangeKind> = line.changes.iter().map(|change| change.kind).collect();
-        use ChangeKind::{Environment, RemoveTree as Tree, WriteFile as Write};
-        assert_eq!(kinds, [Tree, Write, Write, Write, Environment]);
+        use ChangeKind::{Environment, RemoveFile as Remove, RemoveTree as Tree, WriteFile as Write};
+        assert_eq!(kinds, [Tree, Write, Write, Remove, Environment]);
         assert_eq!((line.changes[0].path.as_str(), line.changes[0].files), ("build/x", Some(1234)));
     }
 }

@@ -109,6 +109,7 @@ pub struct ChangeLine {
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
     WriteFile,
+    RemoveFile,
     RemoveTree,
     Run,
     Environment,

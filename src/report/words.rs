@@ -81,6 +81,7 @@ sentences! {
     code_in_log(code, title) "{code} in the log: {title}; `fix show {code}` explains it" "日志中的 {code}：{title}；用 `fix show {code}` 查看说明";
 
     change_write(path) "wrote {path}" "写入 {path}";
+    change_delete(path) "deleted {path}" "删除 {path}";
     change_tree(path) "set aside {path}" "移走并保留 {path}";
     change_tree_of(path, files, size) "set aside {path} ({files} files, {size})" "移走并保留 {path}（{files} 个文件，{size}）";
     change_run(command) "ran {command}" "运行 {command}";

@@ -5,6 +5,7 @@ use crate::change::{Change, FileImage, FileState, WriteFile};
 use crate::evidence::Host;
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::questions::setup_cmake_args::{LARGEST_SCRIPT, choose_function};
+use crate::evidence::tracked_file;
 use crate::formats::cmake_args::{self, Left, MergeOrder, Reason};
 use crate::recipe::{Applicability, Text};
 
@@ -62,12 +63,7 @@ fn lower(order: &Order<'_>) -> Result<Lowered, LowerError> {
             .filter(|left| left.reason != Reason::OtherFunction || left.function.is_some())
             .map(|left| note(&path, left)),
     );
-    if host.git().tracks(&path) {
-        lowered.limits.push((
-            Applicability::Confirm,
-            Text::new(format!("{path} is tracked by git"), format!("{path} 由 git 跟踪")),
-        ));
-    }
+    lowered.limits.extend(tracked_file(host, &path).map(|why| (Applicability::Confirm, why)));
     let after = FileImage { bytes, mode: before.mode };
     lowered.changes.push(Change::WriteFile(WriteFile {
         path,

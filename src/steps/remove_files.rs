@@ -8,6 +8,7 @@ use super::{LowerError, Lowered, Order, Verb, set_aside_tree};
 use crate::change::AbsPath;
 use crate::change::{Change, FileState, WriteFile};
 use crate::evidence::questions::ArgSpec;
+use crate::evidence::tracked_file;
 use crate::recipe::{Applicability, Text};
 
 /// `remove_files = { files = "${products.files}", named = "${broken_file}", within = "${tree.path}" }`
@@ -52,12 +53,7 @@ fn remove_files(order: &Order<'_>) -> Result<Lowered, LowerError> {
         if before == FileState::Absent {
             continue;
         }
-        if order.host.git().tracks(&path) {
-            lowered.limits.push((
-                Applicability::Confirm,
-                Text::new(format!("`{path}` is tracked by git"), format!("`{path}` 由 git 跟踪")),
-            ));
-        }
+        lowered.limits.extend(tracked_file(order.host, &path).map(|why| (Applicability::Confirm, why)));
         lowered.changes.push(Change::WriteFile(WriteFile { path, before, after: FileState::Absent }));
     }
     Ok(lowered)

@@ -11,9 +11,9 @@ use crate::evidence::build_command::{self, BuildCommand, Configure};
 use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
 use crate::evidence::mounts;
 use crate::evidence::questions::ArgSpec;
-use crate::evidence::{FileKind, Host};
+use crate::evidence::{FileKind, Host, own_files};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
-use crate::recipe::Text;
+use crate::recipe::{Applicability, Text};
 
 /// `set_aside_tree = { path = "${tree.path}", drop = "${llvm.entries}" }`
 pub const SET_ASIDE_TREE: Verb = Verb {
@@ -55,6 +55,10 @@ fn set_aside_tree(order: &Order<'_>) -> Result<Lowered, LowerError> {
     refuse_mounts(order.host, &tree.path)?;
     can_be_made_again(order, &tree)?;
     carry_settings(order, &tree, &mut lowered);
+    let sources = own_files::sources(order.host, &tree.path);
+    if !sources.is_empty() {
+        lowered.limits.push((Applicability::Confirm, own_files::told(&named, &sources)));
+    }
     let before = measure(order.host, &tree.path)?;
     let mut folder = if makes_its_folder(order) { TreeFolder::Goes } else { TreeFolder::Stays };
     if named != tree.path {
@@ -86,10 +90,7 @@ pub(super) fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree
                 format!("`{named}` holds the source of the build and is left alone"),
                 format!("`{named}` 中包含源码，不予移动"),
             ),
-            NotATree::Tracked(_) => Text::new(
-                format!("`{named}` holds files that git tracks and is left alone"),
-                format!("`{named}` 中有 git 跟踪的文件，不予移动"),
-            ),
+            NotATree::Tracked(_, why) => Text::new(format!("left alone: {}", why.en), format!("不予移动：{}", why.zh)),
             NotATree::Refused(why) => why,
         })
     })

@@ -5,6 +5,7 @@ use crate::change::AbsPath;
 use crate::change::{Change, FileImage, FileState, WriteFile};
 use crate::evidence::build_tree::{self, NamedBy, NotATree};
 use crate::evidence::questions::ArgSpec;
+use crate::evidence::tracked_file;
 use crate::formats::cmake_cache::CMakeCache;
 use crate::recipe::{Applicability, Text};
 
@@ -35,7 +36,7 @@ fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
     let tree = match build_tree::recognise(order.host, &named, NamedBy::User, &[], &set_aside_tree::builds_of(order)) {
         Ok(tree) => tree,
         // Only the cache is edited: a build in its source, or one that git partly tracks, loses nothing else.
-        Err(NotATree::InSource(tree) | NotATree::Tracked(tree)) => tree,
+        Err(NotATree::InSource(tree) | NotATree::Tracked(tree, _)) => *tree,
         Err(NotATree::NoCache) => {
             return Err(LowerError(Text::new(
                 format!("`{named}` has no readable CMakeCache.txt"),
@@ -50,12 +51,7 @@ fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
         entries.retain(|entry| entry != "CMAKE_COMMAND");
     }
     let file = tree.path.resolve("CMakeCache.txt");
-    if order.host.git().tracks(&file) {
-        lowered.limits.push((
-            Applicability::Confirm,
-            Text::new(format!("`{file}` is tracked by git"), format!("`{file}` 由 git 跟踪")),
-        ));
-    }
+    lowered.limits.extend(tracked_file(order.host, &file).map(|why| (Applicability::Confirm, why)));
     let FileState::Present(before) = order.file(&file)? else {
         return Err(LowerError(Text::new(format!("`{file}` is gone"), format!("`{file}` 已不存在"))));
     };

@@ -107,8 +107,10 @@ fn decide(mut outcomes: Vec<Outcome>, host: &dyn Host, builds: &[BuildCommand]) 
         Err(NotATree::InSource(tree)) => {
             described("in_source", &tree, "holds its own source", "与源码在同一目录").with("clean", "narrow")
         }
-        Err(NotATree::Tracked(tree)) => {
-            described("tracked", &tree, "holds files that git tracks", "含有 git 跟踪的文件").with("clean", "narrow")
+        Err(NotATree::Tracked(tree, why)) => {
+            let mut answer = described("tracked", &tree, "", "").with("clean", "narrow");
+            answer.seen = why;
+            answer
         }
         Err(NotATree::NoCache) => Answer::new(
             "none",
@@ -171,11 +173,13 @@ fn judged(
     for named in candidates {
         let outcome = judge(&named, by);
         let path = match &outcome {
-            Ok(tree) | Err(NotATree::InSource(tree) | NotATree::Tracked(tree)) => tree.path.clone(),
+            Ok(tree) => tree.path.clone(),
+            Err(NotATree::InSource(tree) | NotATree::Tracked(tree, _)) => tree.path.clone(),
             Err(NotATree::NoCache | NotATree::Refused(_)) => continue,
         };
         let is_same = |(_, other): &Outcome| match other {
-            Ok(tree) | Err(NotATree::InSource(tree) | NotATree::Tracked(tree)) => tree.path == path,
+            Ok(tree) => tree.path == path,
+            Err(NotATree::InSource(tree) | NotATree::Tracked(tree, _)) => tree.path == path,
             Err(NotATree::NoCache | NotATree::Refused(_)) => false,
         };
         if !outcomes.iter().any(is_same) {

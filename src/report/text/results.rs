@@ -142,6 +142,7 @@ fn change_text(page: &mut Page<'_>, change: &ChangeLine) -> Text {
     let path = page.safe(&change.path);
     match change.kind {
         ChangeKind::WriteFile => words::change_write(path),
+        ChangeKind::RemoveFile => words::change_delete(path),
         ChangeKind::RemoveTree => match change.files.zip(change.bytes) {
             Some((files, bytes)) => words::change_tree_of(path, thousands(files), bytes_for_reading(bytes)),
             None => words::change_tree(path),
