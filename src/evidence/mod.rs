@@ -10,6 +10,7 @@ mod interrogate;
 pub mod leftovers;
 pub mod llvm_packages;
 pub mod log;
+pub mod present_source;
 pub mod questions;
 
 pub use host::{FileKind, GitState, Host, LocalHost, Metadata};
