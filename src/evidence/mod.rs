@@ -10,6 +10,7 @@ mod interrogate;
 pub mod leftovers;
 pub mod llvm_packages;
 pub mod log;
+pub mod other_builds;
 pub mod present_source;
 pub mod questions;
 

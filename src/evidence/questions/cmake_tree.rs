@@ -6,6 +6,7 @@ use super::{Answer, ArgSpec, Inquiry, Question};
 use crate::evidence::Host;
 use crate::evidence::build_command::{self, BuildCommand, Python};
 use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
+use crate::evidence::other_builds::does_without_cmake;
 use crate::evidence::present_source::present_source;
 use crate::formats::cmake_cache::CMakeCache;
 use crate::os::AbsPath;
@@ -65,6 +66,10 @@ fn cmake_tree(inquiry: &Inquiry<'_>) -> Answer {
     let by_folder = judged(here.into_iter().collect(), NamedBy::Hint, &judge);
     if by_folder.iter().any(|(_, outcome)| outcome.is_ok()) {
         return decide(by_folder, host, &builds);
+    }
+    // What lies about on the disk is no matter of a command that is known to use none of it.
+    if builds.is_empty() && inquiry.command.is_some_and(|command| does_without_cmake(command, host)) {
+        return decide(Vec::new(), host, &builds);
     }
     let mut on_disk: Vec<AbsPath> = Vec::new();
     for folder in search_folders(host, python) {
