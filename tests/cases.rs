@@ -189,3 +189,25 @@ fn a_file_and_standard_input_say_the_same() {
         assert_eq!(by_file, strip(diagnose(&sandbox, &case.log, Through::Stdin)), "{}", case.name);
     }
 }
+
+#[test]
+fn what_a_log_does_not_name_is_not_spoken_of() {
+    let sandbox = Sandbox::new();
+    let logs = cases().into_iter().map(|case| case.log);
+    let of_recipes = build_fix::cli::fixture::Fixture::all(&root().join("fixtures")).unwrap();
+    let of_recipes = of_recipes.into_iter().map(|fixture| fixture.folder.join("log.txt")).filter(|log| log.exists());
+    // A variable without a value is shown as `?`.
+    let hole = regex::Regex::new(r"(?:^|[\s`(（：:])\?(?:$|[\s`)）,，:：;；.])").unwrap();
+    let mut holes = Vec::new();
+    for log in logs.chain(of_recipes) {
+        for found in diagnose(&sandbox, &log, Through::File) {
+            for told in ["cause", "remedy"] {
+                let text = found[told].as_str().unwrap_or_default();
+                if hole.is_match(text) {
+                    holes.push(format!("{}: {} {told}: {text}", log.display(), found["id"]));
+                }
+            }
+        }
+    }
+    assert!(holes.is_empty(), "{}", holes.join("\n"));
+}

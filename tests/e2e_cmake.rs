@@ -275,3 +275,38 @@ fn a_project_behind_a_link_is_repaired_from_elsewhere() {
     assert_same(&before, &contents(&sandbox.project()));
     story.fails();
 }
+
+/// Makes a project with a setting that only its CMakeLists.txt declares, configures it, and moves it.
+fn moved_project() -> (Sandbox, std::path::PathBuf) {
+    let sandbox = sandbox();
+    let text = "cmake_minimum_required(VERSION 3.20)\nproject(small NONE)\noption(FOO \"a choice\" OFF)\n";
+    let first = sandbox.root().join("first");
+    fs::create_dir(&first).unwrap();
+    fs::write(first.join("CMakeLists.txt"), text).unwrap();
+    let (source, tree) = (first.display().to_string(), first.join("build").display().to_string());
+    sandbox.run("cmake", ["-S", &source, "-B", &tree, "-DFOO=ON", "-DBAR=7"]).expect(0);
+    fs::remove_dir(sandbox.project()).unwrap();
+    fs::rename(&first, sandbox.project()).unwrap();
+    (sandbox, first)
+}
+
+#[test]
+fn a_moved_project_keeps_the_settings_that_its_lists_declare() {
+    let (sandbox, _) = moved_project();
+    let build = sandbox.project().join("build");
+    sandbox.fix(["run", "--yes", "--", "cmake", "-B", "build"]).expect(0).says("cmake-source-moved");
+    assert_eq!(cached(&build, "FOO").as_deref(), Some("ON"));
+    assert_eq!(cached(&build, "BAR").as_deref(), Some("7"));
+    assert_eq!(cached(&build, "CMAKE_HOME_DIRECTORY"), Some(sandbox.project().display().to_string()));
+}
+
+#[test]
+fn a_moved_project_is_configured_from_where_it_is() {
+    let (sandbox, first) = moved_project();
+    let done = sandbox.fix(["run", "--yes", "--", "cmake", "--build", "build"]);
+    assert_ne!(done.code, 0);
+    let project = sandbox.project();
+    let hint = format!("`cmake -S {0} -B {0}/build`", project.display());
+    assert!(!done.stderr.contains(&format!("cmake -S {}", first.display())), "{}", done.stderr);
+    done.says(&hint);
+}

@@ -54,12 +54,21 @@ pub fn direct_configure(command: &[OsString], host: &dyn Host) -> Option<Configu
 pub fn recognise(command: &[OsString], host: &dyn Host) -> Vec<BuildCommand> {
     let Some(words) = plain_words(command) else { return Vec::new() };
     let Some(words) = strip_wrappers(&words) else { return Vec::new() };
+    match shell_parts(words) {
+        Some(parts) => shell_line(&parts, host),
+        None => one_command(words, host.project(), host).into_iter().collect(),
+    }
+}
+
+/// Splits the line of a `sh -c`, or nothing of another call of a shell; `None` where it is no shell.
+pub(super) fn shell_parts(words: &[String]) -> Option<Vec<&str>> {
     let program = words.first().map(|word| base_name(word)).unwrap_or_default();
     if !matches!(program, "sh" | "bash" | "dash" | "zsh") {
-        return one_command(words, host.project(), host).into_iter().collect();
+        return None;
     }
     let line = words.iter().skip_while(|word| !is_command_option(word)).nth(1);
-    line.map(|line| shell_line(line, host)).unwrap_or_default()
+    let parts = line.into_iter().flat_map(|line| line.split([';', '\n', '|', '&']));
+    Some(parts.map(|part| part.trim().trim_start_matches(['(', '{']).trim_end_matches([')', '}'])).collect())
 }
 
 /// Says whether a word is `-c` or a group of short options that ends in it (`-lc`, `-euxc`).
@@ -68,11 +77,10 @@ fn is_command_option(word: &str) -> bool {
 }
 
 /// Reads `cd x && cmake …; ninja` command by command.
-fn shell_line(line: &str, host: &dyn Host) -> Vec<BuildCommand> {
+fn shell_line(parts: &[&str], host: &dyn Host) -> Vec<BuildCommand> {
     let mut found = Vec::new();
     let mut folder = Some(host.project().clone());
-    for part in line.split([';', '\n', '|', '&']) {
-        let part = part.trim().trim_start_matches(['(', '{']).trim_end_matches([')', '}']);
+    for part in parts {
         let Ok(words) = shell_words::split(part) else { continue };
         let mut words: &[String] = &words;
         while words.first().is_some_and(|word| is_assignment(word) || word == "exec") {
@@ -240,7 +248,7 @@ fn positional_folder(arguments: &[String], folder: &AbsPath) -> Option<AbsPath> 
 }
 
 /// Takes the folder of `-C dir`, `-Cdir`, `--directory=dir`; the present folder where there is none.
-fn folder_option(arguments: &[String], options: &[&str], folder: &AbsPath) -> Option<AbsPath> {
+pub(super) fn folder_option(arguments: &[String], options: &[&str], folder: &AbsPath) -> Option<AbsPath> {
     let mut at = folder.clone();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -256,7 +264,7 @@ fn folder_option(arguments: &[String], options: &[&str], folder: &AbsPath) -> Op
 }
 
 /// Takes away `env A=b`, `time`, `nice -n 5` and the like.
-fn strip_wrappers(words: &[String]) -> Option<&[String]> {
+pub(super) fn strip_wrappers(words: &[String]) -> Option<&[String]> {
     let mut rest = words;
     loop {
         let (program, arguments) = rest.split_first()?;
@@ -282,7 +290,7 @@ fn strip_wrappers(words: &[String]) -> Option<&[String]> {
     }
 }
 
-fn plain_words(command: &[OsString]) -> Option<Vec<String>> {
+pub(super) fn plain_words(command: &[OsString]) -> Option<Vec<String>> {
     command.iter().map(|word| word.to_str().map(str::to_owned)).collect()
 }
 
@@ -293,11 +301,11 @@ fn is_assignment(word: &str) -> bool {
 }
 
 /// Says whether no shell would expand anything in a word.
-fn is_literal(word: &str) -> bool {
+pub(super) fn is_literal(word: &str) -> bool {
     !word.is_empty() && !word.contains(['$', '`', '*', '?', '~', '\0', '\n'])
 }
 
-fn base_name(program: &str) -> &str {
+pub(super) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 

@@ -61,9 +61,9 @@ pub fn read_cache(host: &dyn Host, tree: &Path) -> Option<Vec<u8>> {
 }
 
 /// Lists the settings of a tree that are the user's, as far as files tell: what came by `-D`, and declared options whose
-/// value is not the default that the source's CMakeLists.txt gives.
-pub fn user_settings(host: &dyn Host, tree: &BuildTree, cache: &CMakeCache<'_>) -> Vec<Entry> {
-    let lists = host.read(&tree.source.join("CMakeLists.txt"), CACHE_LIMIT).unwrap_or_default();
+/// value is not the default that the CMakeLists.txt of `source` gives, the folder that it has now.
+pub fn user_settings(host: &dyn Host, source: &Path, cache: &CMakeCache<'_>) -> Vec<Entry> {
+    let lists = host.read(&source.join("CMakeLists.txt"), CACHE_LIMIT).unwrap_or_default();
     let declared = cmake_lists::declared_defaults(&String::from_utf8_lossy(&lists));
     let given: Vec<&Entry> = cache.user_given();
     let differs = |entry: &&Entry| match declared.get(&entry.name) {

@@ -12,7 +12,9 @@ pub mod leftovers;
 pub mod llvm_packages;
 pub mod log;
 pub mod mounts;
+pub mod other_builds;
 pub mod own_files;
+pub mod present_source;
 pub mod questions;
 
 pub use git::{tracked_file, tracked_folder};

@@ -10,6 +10,7 @@ use crate::change::{Change, RemoveTree, TreeFolder, TreeImage, TreeKind};
 use crate::evidence::build_command::{self, BuildCommand, Configure};
 use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
 use crate::evidence::mounts;
+use crate::evidence::present_source::present_source;
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::{FileKind, Host, own_files};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
@@ -119,7 +120,8 @@ pub(super) fn can_be_made_again(order: &Order<'_>, tree: &BuildTree) -> Result<(
     if build_tree::can_be_made_again(host, &builds_of(order), tree) {
         return Ok(());
     }
-    let source = tree.source.display();
+    let source = present_source(host, &builds_of(order), tree);
+    let source = source.display();
     Err(LowerError(Text::new(
         format!(
             "the command needs `{0}` configured; give the configure command instead: `cmake -S {source} -B {0}`",
@@ -143,7 +145,9 @@ fn carry_settings(order: &Order<'_>, tree: &BuildTree, lowered: &mut Lowered) {
         drop.contains(&entry.name) || cannot_be_given || entry.paths().iter().any(leads_nowhere)
     };
     let configure = order.command.and_then(|command| build_command::direct_configure(command, order.host));
-    let settings = build_tree::user_settings(order.host, tree, &cache);
+    let builds = order.command.map(|command| build_command::recognise(command, order.host)).unwrap_or_default();
+    let source = present_source(order.host, &builds, tree);
+    let settings = build_tree::user_settings(order.host, &source, &cache);
     let given: Vec<&Entry> = settings
         .iter()
         .filter(|entry| !configure.as_ref().is_some_and(|configure| configure.defines.contains(&entry.name)))

@@ -45,7 +45,9 @@ impl Place {
     /// A shell line without a controlling terminal, in which `./t` is the program under test.
     pub fn bash(&self, line: &str) -> Command {
         let mut command = Command::new("setsid");
-        command.args(["--wait", "bash", "-c", line]).current_dir(self.path()).stdin(Stdio::null());
+        // What the runner of the tests ignores (`nohup`) is no matter of theirs.
+        command.args(["--wait", "env", "--default-signal=HUP,INT,QUIT,TERM", "bash", "-c", line]);
+        command.current_dir(self.path()).stdin(Stdio::null());
         command.env("TRANSPARENT_REPORT", self.path().join("report"));
         command
     }
@@ -56,7 +58,7 @@ impl Place {
 
     /// The same line on a terminal of its own.
     pub fn terminal(&self, line: &str) -> Terminal {
-        Terminal::start(self.path(), &["bash", "-c", line])
+        Terminal::start(self.path(), &["env", "--default-signal=HUP,INT,QUIT,TERM", "bash", "-c", line])
     }
 
     pub fn read(&self, name: &str) -> String {

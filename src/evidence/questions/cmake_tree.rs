@@ -6,6 +6,8 @@ use super::{Answer, ArgSpec, Inquiry, Question};
 use crate::evidence::Host;
 use crate::evidence::build_command::{self, BuildCommand, Python};
 use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
+use crate::evidence::other_builds::does_without_cmake;
+use crate::evidence::present_source::present_source;
 use crate::formats::cmake_cache::CMakeCache;
 use crate::os::AbsPath;
 use crate::recipe::{Text, Value};
@@ -65,6 +67,10 @@ fn cmake_tree(inquiry: &Inquiry<'_>) -> Answer {
     if by_folder.iter().any(|(_, outcome)| outcome.is_ok()) {
         return decide(by_folder, host, &builds);
     }
+    // What lies about on the disk is no matter of a command that is known to use none of it.
+    if builds.is_empty() && inquiry.command.is_some_and(|command| does_without_cmake(command, host)) {
+        return decide(Vec::new(), host, &builds);
+    }
     let mut on_disk: Vec<AbsPath> = Vec::new();
     for folder in search_folders(host, python) {
         on_disk.extend(build_tree::search(host, &folder));
@@ -102,7 +108,7 @@ fn decide(mut outcomes: Vec<Outcome>, host: &dyn Host, builds: &[BuildCommand]) 
     };
     match outcome {
         Ok(tree) => described("found", &tree, "is the build tree", "是构建目录")
-            .with("user_given", Value::List(user_given(host, &tree)))
+            .with("user_given", Value::List(user_given(host, &tree, builds)))
             .with("clean", way_to_clean(&tree, builds, host)),
         Err(NotATree::InSource(tree)) => {
             described("in_source", &tree, "holds its own source", "与源码在同一目录").with("clean", "narrow")
@@ -125,10 +131,11 @@ fn way_to_clean(tree: &BuildTree, builds: &[BuildCommand], host: &dyn Host) -> &
     if build_tree::can_be_made_again(host, builds, tree) { "tree" } else { "narrow" }
 }
 
-fn user_given(host: &dyn Host, tree: &BuildTree) -> Vec<String> {
+fn user_given(host: &dyn Host, tree: &BuildTree, builds: &[BuildCommand]) -> Vec<String> {
     let Some(bytes) = build_tree::read_cache(host, tree.path.as_path()) else { return Vec::new() };
     let cache = CMakeCache::parse(&bytes);
-    build_tree::user_settings(host, tree, &cache).iter().map(|entry| entry.to_argument()).collect()
+    let source = present_source(host, builds, tree);
+    build_tree::user_settings(host, &source, &cache).iter().map(|entry| entry.to_argument()).collect()
 }
 
 /// The trees that the command names, each once.
