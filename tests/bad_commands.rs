@@ -337,8 +337,8 @@ fn a_terminal_that_hangs_up_undoes_all() {
 fn a_repair_at_work_is_no_failure_in_the_history() {
     let sandbox = Sandbox::with_moved_tree();
     let seen = sandbox.root().join("seen");
-    let fix = sandbox.fix_command().get_program().to_owned();
-    sandbox.on_rerun(&format!("{} history --json > {}\nmkdir -p build", fix.display(), seen.display()));
+    let fix = env!("CARGO_BIN_EXE_fix");
+    sandbox.on_rerun(&format!("{fix} history --json > {}\nmkdir -p build", seen.display()));
     sandbox.fix(Sandbox::run_args(&["--yes"])).expect(0);
     let seen = fs::read_to_string(seen).unwrap();
     assert!(seen.contains("\"at_work\"") && !seen.contains("needs_attention"), "{seen}");

@@ -271,14 +271,14 @@ fn a_plan_that_was_tampered_with_does_nothing() {
         assert_eq!(differences(&before, &sandbox.project_picture()), [""; 0], "{what}");
         assert_eq!(sandbox.runs(), 0, "{what}");
     }
-    // `shown` and `applicability` are for the reader; what is asked for here decides.
-    let shown = changed(&|value| {
-        value["repairs"][0]["shown"] = json!(["\u{1b}[31mfalsehood"]);
-        value["repairs"][0]["applicability"] = json!("safe");
-    });
+    // `applicability` is for the reader; what is asked for here decides. What is shown must be what is done.
+    let shown = changed(&|value| value["repairs"][0]["shown"] = json!(["\u{1b}[31mfalsehood"]));
     fs::write(&plan, shown).unwrap();
-    let done = sandbox.fix(["apply", "--yes", "--plan", plan.to_str().unwrap()]).expect(0);
+    let done = sandbox.fix(["apply", "--yes", "--plan", plan.to_str().unwrap()]).expect(1);
     assert!(!done.all().contains("falsehood"), "{}", done.all());
+    assert_eq!(differences(&before, &sandbox.project_picture()), [""; 0]);
+    fs::write(&plan, changed(&|value| value["repairs"][0]["applicability"] = json!("safe"))).unwrap();
+    sandbox.fix(["apply", "--yes", "--plan", plan.to_str().unwrap()]).expect(0);
     sandbox.fix(["rollback"]).expect(0);
     assert_eq!(differences(&before, &sandbox.project_picture()), [""; 0]);
 }

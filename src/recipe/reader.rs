@@ -252,7 +252,7 @@ impl<'s, 't> Reader<'s, 't> {
             Err(error) => error,
         };
         let part = match &error {
-            TemplateError::Unclosed(at) => text.get(*at..).unwrap_or("${"),
+            TemplateError::Unclosed(at) | TemplateError::UnclosedOption(at) => text.get(*at..).unwrap_or("${"),
             TemplateError::BadName(name) => &format!("${{{name}}}"),
             TemplateError::Unbound(_) => "",
         };

@@ -2,7 +2,7 @@
 
 use super::{Value, Values};
 
-/// A string with `${name}` places; `$$` is a dollar sign.
+/// A string with `${name}` places; `$$` is a dollar sign. `$[…]` is left out, whole, when a variable in it has no value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
@@ -12,6 +12,7 @@ pub struct Template {
 enum Part {
     Literal(String),
     Variable(String),
+    Optional(Vec<Part>),
 }
 
 /// Why a string is no template, or cannot be filled.
@@ -21,6 +22,8 @@ pub enum TemplateError {
     Unclosed(usize),
     #[error("`${{{0}}}` is not a name")]
     BadName(String),
+    #[error("`$[` at byte {0} is not closed")]
+    UnclosedOption(usize),
     #[error("`{0}` has no value")]
     Unbound(String),
 }
@@ -37,6 +40,15 @@ impl Template {
             if let Some(tail) = after.strip_prefix('$') {
                 literal.push('$');
                 rest = tail;
+            } else if let Some(tail) = after.strip_prefix('[') {
+                let Some(end) = tail.find(']') else {
+                    return Err(TemplateError::UnclosedOption(text.len() - rest.len() + at));
+                };
+                if !literal.is_empty() {
+                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                }
+                parts.push(Part::Optional(Self::parse(&tail[..end])?.parts));
+                rest = &tail[end + 1..];
             } else if let Some(tail) = after.strip_prefix('{') {
                 let Some(end) = tail.find('}') else {
                     return Err(TemplateError::Unclosed(text.len() - rest.len() + at));
@@ -65,10 +77,7 @@ impl Template {
 
     /// Lists the variables in order of appearance.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Literal(_) => None,
-            Part::Variable(name) => Some(name.as_str()),
-        })
+        variables_of(&self.parts).into_iter()
     }
 
     /// Fills the template: a lone `${name}` keeps a list, elsewhere a list is joined by `, `.
@@ -82,6 +91,7 @@ impl Template {
             match part {
                 Part::Literal(text) => out.push_str(text),
                 Part::Variable(name) => out.push_str(&get(name)?.to_text()),
+                Part::Optional(parts) => out.push_str(&option(parts, values)),
             }
         }
         Ok(Value::Text(out))
@@ -93,11 +103,34 @@ impl Template {
             .iter()
             .map(|part| match part {
                 Part::Literal(text) => text.clone(),
+                Part::Optional(parts) => option(parts, values),
                 Part::Variable(name) => values
                     .get(name)
                     .map_or_else(|| format!("<{}>", name.rsplit('.').next().unwrap_or(name)), Value::to_text),
             })
             .collect()
+    }
+}
+
+fn variables_of(parts: &[Part]) -> Vec<&str> {
+    let mut all = Vec::new();
+    for part in parts {
+        match part {
+            Part::Literal(_) => {}
+            Part::Variable(name) => all.push(name.as_str()),
+            Part::Optional(parts) => all.extend(variables_of(parts)),
+        }
+    }
+    all
+}
+
+/// Fills an optional part; empty when a variable has no value.
+fn option(parts: &[Part], values: &Values) -> String {
+    let template = Template { parts: parts.to_vec() };
+    if template.variables().all(|name| values.contains_key(name)) {
+        template.fill_for_reading(values)
+    } else {
+        String::new()
     }
 }
 
@@ -114,6 +147,8 @@ mod tests {
         let fill = |text: &str| Template::parse(text).unwrap().fill(&values);
         assert_eq!(fill("${tree.all}").unwrap(), values["tree.all"]);
         assert_eq!(fill("-${a}: ${tree.all} $$5 $x").unwrap(), Value::Text("-x: 1, 2 $5 $x".into()));
+        assert_eq!(fill("a$[ ${a}]$[ ${b}!]$[ ${a}${b}].").unwrap(), Value::Text("a x.".into()));
+        assert_eq!(Template::parse("a$[b"), Err(TemplateError::UnclosedOption(1)));
         assert_eq!(fill("${b}"), Err(TemplateError::Unbound("b".into())));
         assert_eq!(Template::parse("a${b"), Err(TemplateError::Unclosed(1)));
         assert_eq!(Template::parse("${}"), Err(TemplateError::BadName(String::new())));
