@@ -193,7 +193,8 @@ impl Story<'_> {
         .stderr_to_stdout()
         .stdout_capture()
         .unchecked()
-        .run()?;
+        .run()
+        .context("cannot start python3")?;
         if !install.status.success() {
             bail!(
                 "cmake could not be installed from PyPI (is this machine offline?):\n{}\nhint: install cmake and ninja, then run `fix demo` again",
@@ -220,14 +221,15 @@ struct Tools {
 impl Tools {
     fn expression(&self, words: &[OsString]) -> duct::Expression {
         let mut expression = duct::cmd(words[0].as_os_str(), &words[1..]);
-        for name in CLEARED {
-            expression = expression.env_remove(name);
-        }
+        // With duct the edit that is made first wins: what is set here is not cleared below.
         if let Some((path, packages)) = &self.path {
             expression = expression.env("PATH", path).env("PYTHONPATH", packages);
         }
         if let Some(generator) = self.generator {
             expression = expression.env(OsStr::new("CMAKE_GENERATOR"), generator);
+        }
+        for name in CLEARED {
+            expression = expression.env_remove(name);
         }
         expression
     }
