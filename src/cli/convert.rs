@@ -1,11 +1,10 @@
 //! From results to the report's model.
 
-use crate::change::{Change, FileState};
 use crate::diagnosis::{Confidence, Finding};
 use crate::evidence::log::{LogLine, LogScan};
 use crate::plan::{Plan, PlanError};
 use crate::recipe::{Applicability, Text};
-use crate::report::{self, ChangeKind, ChangeLine, CheckLine, Outcome, Refusal, RefusalReason, RepairLine};
+use crate::report::{self, CheckLine, Outcome, Refusal, RefusalReason, RepairLine};
 use crate::transaction::TransactionError;
 use crate::verify::Checked;
 
@@ -69,7 +68,7 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
         title: finding.recipe.title.clone(),
         cause,
         remedy,
-        repair: plan.map(sentences).unwrap_or_default(),
+        repair: plan.map(report::would_do).unwrap_or_default(),
         limits: plan.map(|plan| plan.limits.clone()).unwrap_or_default(),
     }
 }
@@ -79,87 +78,18 @@ fn join(texts: &[Text]) -> Text {
     Text::new(of(|text| &text.en), of(|text| &text.zh))
 }
 
-/// What a plan would do, one sentence a change.
-fn sentences(plan: &Plan) -> Vec<Text> {
-    let name = |path: &crate::change::AbsPath| {
-        path.as_path().strip_prefix(plan.root.as_path()).unwrap_or(path.as_path()).display().to_string()
-    };
-    let mut all: Vec<Text> = plan
-        .changes
-        .iter()
-        .map(|change| match change {
-            Change::WriteFile(write) => {
-                let path = name(&write.path);
-                match write.after {
-                    FileState::Absent => Text::new(format!("delete `{path}`"), format!("删除 `{path}`")),
-                    FileState::Present(_) => Text::new(format!("edit `{path}`"), format!("修改 `{path}`")),
-                }
-            }
-            Change::RemoveTree(tree) => {
-                let path = name(&tree.path);
-                Text::new(format!("set `{path}` aside, restorable"), format!("移走 `{path}`（可恢复）"))
-            }
-            Change::Run(run) => {
-                let command: Vec<String> = run.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-                let command = shell_words::join(command);
-                Text::new(format!("run `{command}`"), format!("运行 `{command}`"))
-            }
-        })
-        .collect();
-    for (variable, _) in plan.overlay.iter() {
-        all.push(Text::new(
-            format!("change the variable `{variable}` for the command"),
-            format!("为命令调整环境变量 `{variable}`"),
-        ));
-    }
-    all
-}
-
 /// What became of a plan.
 pub fn repair(plan: &Plan, outcome: Outcome, checks: &[Checked]) -> RepairLine {
-    let mut changes: Vec<ChangeLine> = plan.changes.iter().map(change).collect();
-    changes.extend(plan.overlay.iter().map(|(name, _)| ChangeLine {
-        kind: ChangeKind::Environment,
-        path: name.to_owned(),
-        argv: Vec::new(),
-        files: None,
-        bytes: None,
-    }));
-    RepairLine {
-        id: plan.recipe.clone(),
-        slug: plan.slug.clone(),
-        case: plan.case.clone(),
-        applicability: plan.applicability,
-        outcome,
-        title: plan.title.clone(),
-        limits: plan.limits.clone(),
-        changes,
-        checks: checks
-            .iter()
-            .map(|checked| CheckLine {
-                question: checked.probe.clone(),
-                answer: checked.answer.clone(),
-                holds: checked.holds,
-                seen: checked.seen.clone(),
-            })
-            .collect(),
-    }
-}
-
-fn change(change: &Change) -> ChangeLine {
-    let line = |kind, path: String| ChangeLine { kind, path, argv: Vec::new(), files: None, bytes: None };
-    match change {
-        Change::WriteFile(write) => line(ChangeKind::of_file(&write.after), write.path.to_string()),
-        Change::RemoveTree(tree) => ChangeLine {
-            files: Some(tree.before.files),
-            bytes: Some(tree.before.bytes),
-            ..line(ChangeKind::RemoveTree, tree.path.to_string())
-        },
-        Change::Run(run) => ChangeLine {
-            argv: run.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            ..line(ChangeKind::Run, run.cwd.to_string())
-        },
-    }
+    let checks = checks
+        .iter()
+        .map(|checked| CheckLine {
+            question: checked.probe.clone(),
+            answer: checked.answer.clone(),
+            holds: checked.holds,
+            seen: checked.seen.clone(),
+        })
+        .collect();
+    RepairLine::of(plan, outcome, checks)
 }
 
 /// Why a finding has no plan.

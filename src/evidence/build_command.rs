@@ -316,17 +316,8 @@ fn has_cache(folder: &AbsPath, host: &dyn Host) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{GitState, LocalHost};
-
-    struct NoGit;
-    impl GitState for NoGit {
-        fn top_level(&self) -> Option<&AbsPath> {
-            None
-        }
-        fn tracks(&self, _: &AbsPath) -> bool {
-            false
-        }
-    }
+    use crate::evidence::LocalHost;
+    use crate::evidence::questions::testing::NoGit;
 
     /// Tells each build in one line, with `~` for the folder.
     fn read(line: &str) -> String {

@@ -100,17 +100,8 @@ fn makefile_does_without(arguments: &[String], folder: &AbsPath, host: &dyn Host
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{GitState, LocalHost};
-
-    struct NoGit;
-    impl GitState for NoGit {
-        fn top_level(&self) -> Option<&AbsPath> {
-            None
-        }
-        fn tracks(&self, _: &AbsPath) -> bool {
-            false
-        }
-    }
+    use crate::evidence::LocalHost;
+    use crate::evidence::questions::testing::NoGit;
 
     #[test]
     fn only_what_is_known_does_without() {

@@ -112,15 +112,26 @@ fn closed_descriptors_are_survived() {
 fn a_daemon_left_behind_is_not_waited_for() {
     let place = Place::new();
     for daemon in ["sleep 600", "yes"] {
-        let output = place.output(&format!("./t sh -c '{daemon} & echo $! >pid; exit 6' | tail -c 1 >/dev/null"));
-        assert_eq!(output.status.code(), Some(0));
+        // Both streams lead into files: whoever reads a pipe waits for the daemon, with us as without us.
+        let output = place.output(&format!("./t sh -c '{daemon} & echo $! >pid; exit 6' >out 2>err; echo code $?"));
+        assert_eq!(text(&output.stdout), "code 6\n");
         assert!(place.report().starts_with("Exited(6)"));
-        if daemon != "yes" {
-            let pid = place.read("pid");
-            assert!(is_alive(pid.trim()));
-            Command::new("kill").arg(pid.trim()).status().unwrap();
-        }
+        let pid = place.read("pid");
+        assert!(is_alive(pid.trim()));
+        Command::new("kill").arg(pid.trim()).status().unwrap();
     }
+}
+
+#[test]
+fn what_a_daemon_prints_after_the_end_arrives() {
+    let place = Place::new();
+    let daemon = "(until [ -e go ]; do sleep 0.05; done; echo late; echo late >&2; echo >done) &";
+    let output = place.output(&format!("./t sh -c '{daemon} echo started' >out 2>err; echo code $?"));
+    assert_eq!(text(&output.stdout), "code 0\n");
+    assert_eq!(place.read("out"), "started\n");
+    fs::write(place.path().join("go"), "").unwrap();
+    wait_until("the daemon is done", || place.path().join("done").exists());
+    wait_until("its words arrived", || place.read("out") == "started\nlate\n" && place.read("err") == "late\n");
 }
 
 #[test]
@@ -134,9 +145,10 @@ fn what_was_printed_before_the_end_is_not_lost_to_a_slow_reader() {
     });
     // Longer than a silent daemon is listened to: nobody could see from outside that this time is over.
     std::thread::sleep(std::time::Duration::from_millis(600));
-    let mut seen = Vec::new();
-    child.stdout.take().unwrap().read_to_end(&mut seen).unwrap();
-    assert_eq!(seen.len(), 300_004);
+    // Not to the end: the daemon still holds the pipe, as it would without us.
+    let mut seen = vec![1; 300_004];
+    child.stdout.take().unwrap().read_exact(&mut seen).unwrap();
+    assert!(seen.ends_with(b"\0end\n"));
     assert!(child.wait().unwrap().success());
     Command::new("kill").arg(place.read("pid").trim()).status().unwrap();
 }
