@@ -342,6 +342,26 @@ fn half_written_files_are_built_again_and_the_rest_is_kept() {
     story.fails();
 }
 
+/// The linker names half files one after the other; each is the next failure of a kind, not the same again.
+#[test]
+fn several_half_written_files_are_repaired_in_one_run() {
+    let sandbox = sandbox();
+    c_project(&sandbox);
+    sandbox.run("cmake", ["-G", "Unix Makefiles", "-B", "build"]).expect(0);
+    sandbox.run("cmake", ["--build", "build"]).expect(0);
+    let build = sandbox.project().join("build");
+    let (library, object) = (build.join("libpart.a"), build.join("CMakeFiles/main.dir/main.c.o"));
+    fs::write(&library, &fs::read(&library).unwrap()[..40]).unwrap();
+    fs::write(&object, &fs::read(&object).unwrap()[..500]).unwrap();
+    fs::remove_file(build.join("main")).unwrap();
+    let story = Story::new(&sandbox, ["cmake", "--build", "build"], "main.c.o");
+    story.fails();
+    story.fix_command(&["run", "--yes"]).expect(0).says("cmake-truncated-objects");
+    assert!(build.join("main").exists());
+    story.fix(&["rollback"]).expect(0);
+    assert_eq!((fs::read(&library).unwrap().len(), fs::read(&object).unwrap().len()), (40, 500));
+}
+
 /// Cuts a product of the build to each length, sees the build fail, and sees it repaired and taken back.
 fn every_cut_is_mended(sandbox: &Sandbox, build: &[&str], product: &str, lengths: &[usize]) {
     let tree = sandbox.project().join("build");
