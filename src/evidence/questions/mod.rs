@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use super::Host;
+use crate::os::AbsPath;
 use crate::recipe::{Text, Value};
 
 /// The word for "this cannot be found out here".
@@ -63,12 +64,26 @@ pub struct Answer {
     pub values: BTreeMap<&'static str, Value>,
     /// What was seen, for the user: paths and figures, no secrets.
     pub seen: Text,
+    /// Where it was seen, for audits and editors: in the order of files and lines.
+    pub places: Vec<Place>,
+}
+
+/// A place in a file that an answer points to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub path: AbsPath,
+    /// 1-based.
+    pub line: u32,
+    /// 1-based, in characters.
+    pub column: u32,
+    /// What is wrong at this very place.
+    pub says: Text,
 }
 
 impl Answer {
-    /// Makes an answer without values.
+    /// Makes an answer without values and places.
     pub fn new(word: &'static str, seen: Text) -> Self {
-        Self { word, values: BTreeMap::new(), seen }
+        Self { word, values: BTreeMap::new(), seen, places: Vec::new() }
     }
 
     /// Adds a value.
