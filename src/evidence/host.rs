@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use crate::os::AbsPath;
 use crate::os::git::Unreadable;
+use crate::os::survey::{self, Sizes, Tally};
 
 /// What a question may read of a machine.
 ///
@@ -24,6 +25,8 @@ pub trait Host {
     fn follow(&self, path: &Path) -> io::Result<Metadata>;
     /// Lists the names in a folder, sorted; at most `limit`, more is an error.
     fn list(&self, path: &Path, limit: usize) -> io::Result<Vec<OsString>>;
+    /// Counts files and bytes below a folder, without following links; at most `limit` entries.
+    fn tally(&self, path: &Path, limit: u64) -> Tally;
     /// Returns what a link holds.
     fn link(&self, path: &Path) -> io::Result<PathBuf>;
     /// Returns `path` with every link followed.
@@ -156,6 +159,10 @@ impl Host for LocalHost {
         }
         names.sort();
         Ok(names)
+    }
+
+    fn tally(&self, path: &Path, limit: u64) -> Tally {
+        survey::tally(path, Sizes::Add, limit)
     }
 
     fn link(&self, path: &Path) -> io::Result<PathBuf> {

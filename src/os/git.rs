@@ -14,9 +14,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::AbsPath;
+use super::survey;
 
 /// Entries of a tree that are looked through for nested repositories; a larger tree counts as tracked.
-const MOST_ENTRIES: usize = 4_000_000;
+const MOST_ENTRIES: u64 = 4_000_000;
 
 /// The work tree that a folder lies in, and what git tracks around it.
 ///
@@ -209,30 +210,8 @@ fn holds_a_repository(path: &AbsPath) -> bool {
     if !fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir()) {
         return false;
     }
-    let mut folders = vec![path.as_path().to_owned()];
-    let mut seen = 0;
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else {
-            return true;
-        };
-        for entry in entries {
-            seen += 1;
-            let Ok(entry) = entry else {
-                return true;
-            };
-            let is_repository = entry.file_name() == ".git" && is_work_tree(&folder) && !is_fetched_by_cmake(&folder);
-            if seen > MOST_ENTRIES || is_repository {
-                return true;
-            }
-            // Links are not followed: they lead to what is not part of the tree.
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                Ok(_) => {}
-                Err(_) => return true,
-            }
-        }
-    }
-    false
+    let mut is_repository = |folder: &Path| is_work_tree(folder) && !is_fetched_by_cmake(folder);
+    survey::any_folder_with(path.as_path(), ".git", MOST_ENTRIES, &mut is_repository).unwrap_or(true)
 }
 
 /// Says whether CMake itself cloned `folder` into a build tree: FetchContent's `_deps/x-src` has `x-subbuild` beside

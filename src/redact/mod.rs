@@ -6,6 +6,7 @@
 
 mod names;
 mod secrets;
+mod shapes;
 
 use std::collections::BTreeMap;
 use std::fmt;

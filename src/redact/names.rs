@@ -31,6 +31,9 @@ const ENDINGS: &[&str] = &[
 const ENV_PARTS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "APIKEY"];
 const ENV_PAIRS: &[&str] = &["API_KEY", "ACCESS_KEY"];
 
+/// One of these stands in every name that [`is_secret_name`] knows, and in `cookie`; in lower case.
+pub const NAME_STEMS: &[&str] = &["token", "pass", "pwd", "secret", "key", "credential", "auth", "signature", "cookie"];
+
 /// Words before `token` that make it one of a language or a model, no secret.
 const HARMLESS_TOKENS: &[&str] = &[
     "pad",
@@ -138,6 +141,11 @@ mod tests {
         ];
         for name in secret {
             assert!(is_secret_name(name), "{name}");
+        }
+        let known = ENDINGS.iter().chain(ENV_PARTS).chain(ENV_PAIRS).chain(&secret).chain(&["x_pass", "cookie"]);
+        for name in known {
+            let name = name.to_ascii_lowercase();
+            assert!(NAME_STEMS.iter().any(|stem| name.contains(stem)), "{name}");
         }
         let open = [
             "PATH",

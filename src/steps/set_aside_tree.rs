@@ -12,8 +12,9 @@ use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
 use crate::evidence::mounts;
 use crate::evidence::present_source::present_source;
 use crate::evidence::questions::ArgSpec;
-use crate::evidence::{FileKind, Host, own_files};
+use crate::evidence::{Host, own_files};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
+use crate::os::survey::Tally;
 use crate::recipe::{Applicability, Text};
 
 /// `set_aside_tree = { path = "${tree.path}", drop = "${llvm.entries}" }`
@@ -198,31 +199,6 @@ fn measure(host: &dyn Host, path: &AbsPath) -> Result<TreeImage, LowerError> {
         LowerError(Text::new(format!("`{path}` cannot be read: {error}"), format!("无法读取 `{path}`：{error}")))
     };
     let own = host.inspect(path.as_path()).map_err(failed)?;
-    let mut image = TreeImage { device: own.device, inode: own.inode, files: 0, bytes: 0, at_least: false };
-    let mut folders = vec![path.clone()];
-    let mut seen = 0;
-    while let Some(folder) = folders.pop() {
-        let limit = usize::try_from(COUNT_LIMIT - seen).unwrap_or(usize::MAX);
-        let Ok(names) = host.list(folder.as_path(), limit) else {
-            image.at_least = true;
-            continue;
-        };
-        for name in names {
-            seen += 1;
-            let path = folder.resolve(&name);
-            let Ok(meta) = host.inspect(path.as_path()) else {
-                image.at_least = true;
-                continue;
-            };
-            match meta.kind {
-                FileKind::Folder => folders.push(path),
-                FileKind::File => {
-                    image.files += 1;
-                    image.bytes = image.bytes.saturating_add(meta.len);
-                }
-                FileKind::Link | FileKind::Other => image.files += 1,
-            }
-        }
-    }
-    Ok(image)
+    let Tally { files, bytes, at_least } = host.tally(path.as_path(), COUNT_LIMIT);
+    Ok(TreeImage { device: own.device, inode: own.inode, files, bytes, at_least })
 }

@@ -15,6 +15,7 @@ use super::newcomers::is_newcomer;
 use super::state::GroupDir;
 use crate::change::{AbsPath, RemoveTree, TreeFolder, TreeKind};
 use crate::os::files::{FileError, FileTime, Folder, Kind, Status};
+use crate::os::survey::{self, Sizes};
 use crate::os::trees::{self, Copier, Found, Place};
 use crate::os::{Name, machine};
 
@@ -339,12 +340,8 @@ impl SetAside {
             Parts::Whole => WHOLE,
             Parts::Entries { .. } => ENTRIES,
         };
-        let mut files = 0;
-        trees::walk::<FileError>(&trash.open_child(name.as_ref())?, &mut |_, _, _, status| {
-            files += u64::from(status.kind != Kind::Folder);
-            Ok(trees::Descend::Into)
-        })?;
-        Ok(files)
+        let kept = trash.open_child(name.as_ref())?;
+        Ok(survey::tally(kept.path().as_path(), Sizes::Skip, u64::MAX).files)
     }
 
     fn clean_beside(&self) -> Result<(), TransactionError> {
