@@ -36,7 +36,14 @@ fn main() -> anyhow::Result<()> {
     Command::new("sync").status()?;
 
     let meta = fs::metadata(&build)?;
-    let before = TreeImage { device: meta.dev(), inode: meta.ino(), files, bytes: files * bytes, at_least: false };
+    let before = TreeImage {
+        device: meta.dev(),
+        inode: meta.ino(),
+        files,
+        bytes: files * bytes,
+        estimated: false,
+        at_least: false,
+    };
     let changes = [Change::RemoveTree(RemoveTree {
         path: build.clone(),
         before,

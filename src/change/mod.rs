@@ -90,6 +90,9 @@ pub struct TreeImage {
     pub files: u64,
     /// Apparent size of the regular files, in bytes.
     pub bytes: u64,
+    /// Set when the size of so many files was estimated.
+    #[serde(default)]
+    pub estimated: bool,
     /// Set when counting stopped at a bound: the figures are lower limits.
     pub at_least: bool,
 }

@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::change::{AbsPath, Change, EnvEdit, FileImage, FileState, RemoveTree, Reversible, Run, TreeKind, WriteFile};
+use crate::change::{
+    AbsPath, Change, EnvEdit, FileImage, FileState, RemoveTree, Reversible, Run, TreeImage, TreeKind, WriteFile,
+};
 use crate::os::terminal::{decode_visibly, escape_for_terminal, escape_line};
 use crate::plan::Plan;
 use crate::recipe::{Applicability, Lang, Text};
@@ -179,8 +181,11 @@ impl Screen<'_> {
         let name = self.name(&tree.path);
         self.say(HEADING, "", &words::set_aside(format!("{name}/")));
         let (files, size) = (thousands(tree.before.files), bytes_for_reading(tree.before.bytes));
-        let restorable =
-            if tree.before.at_least { words::restorable_at_least(files, size) } else { words::restorable(files, size) };
+        let restorable = match &tree.before {
+            TreeImage { at_least: true, .. } => words::restorable_at_least(files, size),
+            TreeImage { estimated: true, .. } => words::restorable_about(files, size),
+            TreeImage { .. } => words::restorable(files, size),
+        };
         self.say(PLAIN, "  ", &restorable);
         match tree.kind {
             TreeKind::Derived => self.say(PLAIN, "  ", &words::derived()),

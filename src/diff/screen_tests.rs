@@ -45,7 +45,7 @@ fn show(plan: &Plan) -> String {
 }
 
 fn full() -> Plan {
-    let before = TreeImage { device: 1, inode: 2, files: 1234, bytes: 56_000_000, at_least: false };
+    let before = TreeImage { device: 1, inode: 2, files: 1234, bytes: 56_000_000, estimated: false, at_least: false };
     let mut plan = plan(vec![
         Change::RemoveTree(RemoveTree {
             path: path("/p/build/cmake"),

@@ -54,6 +54,7 @@ sentences! {
     more_characters(count) "… {count} more characters" "……另有 {count} 个字符";
     set_aside(path) "set aside {path}" "移走并保留 {path}";
     restorable(files, size) "{files} files, {size}; restorable with `fix rollback`" "{files} 个文件，{size}；可用 `fix rollback` 还原";
+    restorable_about(files, size) "{files} files, about {size}; restorable with `fix rollback`" "{files} 个文件，约 {size}；可用 `fix rollback` 还原";
     restorable_at_least(files, size) "more than {files} files, {size}; restorable with `fix rollback`" "超过 {files} 个文件，{size}；可用 `fix rollback` 还原";
     derived() "a build tree: your build makes it again" "构建目录：重新构建时会再次生成";
     run(folder) "run, in {folder}:" "在 {folder} 中运行：";

@@ -9,7 +9,8 @@ use std::time::SystemTime;
 
 use crate::os::AbsPath;
 use crate::os::git::Unreadable;
-use crate::os::survey::{self, Sizes, Tally};
+pub use crate::os::survey::Tally;
+use crate::os::survey::{self, Sizes};
 
 /// What a question may read of a machine.
 ///

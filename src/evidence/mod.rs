@@ -18,5 +18,5 @@ pub mod present_source;
 pub mod questions;
 
 pub use git::{tracked_file, tracked_folder};
-pub use host::{FileKind, GitState, Host, LocalHost, Metadata};
+pub use host::{FileKind, GitState, Host, LocalHost, Metadata, Tally};
 pub use interrogate::{Machine, ProbeAnswer, ask, interrogate};

@@ -19,6 +19,8 @@ pub struct Tally {
     pub files: u64,
     /// Apparent size of the regular files, in bytes; 0 where it was not asked for.
     pub bytes: u64,
+    /// Set when the size was estimated: of many files only a part is looked at.
+    pub estimated: bool,
     /// Set when something could not be counted: the figures are lower limits.
     pub at_least: bool,
 }
@@ -30,9 +32,14 @@ pub enum Sizes {
     Skip,
 }
 
+/// Files that are all looked at; of further ones, one in [`EVERY`] stands for the others.
+const LOOKED_AT: u64 = 20_000;
+const EVERY: u64 = 32;
+
 /// Counts what is below `top`, at most `most` entries.
 pub fn tally(top: &Path, sizes: Sizes, most: u64) -> Tally {
     let mut tally = Tally::default();
+    let mut regular = 0;
     let mut folders = vec![top.to_owned()];
     let mut seen = 0;
     while let Some(folder) = folders.pop() {
@@ -48,14 +55,19 @@ pub fn tally(top: &Path, sizes: Sizes, most: u64) -> Tally {
                     return Ok(false);
                 }
                 let mut kind = entry.file_type();
-                if kind == FileType::Unknown || (kind == FileType::RegularFile && sizes == Sizes::Add) {
+                regular += u64::from(kind == FileType::RegularFile);
+                let stands_for = if regular <= LOOKED_AT { 1 } else { EVERY };
+                tally.estimated |= stands_for > 1 && sizes == Sizes::Add;
+                let is_looked_at = sizes == Sizes::Add && regular % stands_for == 0;
+                if kind == FileType::Unknown || (kind == FileType::RegularFile && is_looked_at) {
                     let Ok(stat) = fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) else {
                         tally.at_least = true;
                         continue;
                     };
                     kind = FileType::from_raw_mode(stat.st_mode);
-                    if kind == FileType::RegularFile && sizes == Sizes::Add {
-                        tally.bytes = tally.bytes.saturating_add(u64::try_from(stat.st_size).unwrap_or_default());
+                    if kind == FileType::RegularFile && is_looked_at {
+                        let size = u64::try_from(stat.st_size).unwrap_or_default();
+                        tally.bytes = tally.bytes.saturating_add(size.saturating_mul(stands_for));
                     }
                 }
                 match kind {
@@ -177,10 +189,25 @@ mod tests {
     #[test]
     fn a_tally_counts_all_and_follows_no_link() {
         let lab = lab();
-        assert_eq!(tally(lab.path(), Sizes::Add, 100), Tally { files: 6, bytes: 39, at_least: false });
-        assert_eq!(tally(lab.path(), Sizes::Skip, 100), Tally { files: 6, bytes: 0, at_least: false });
+        assert_eq!(tally(lab.path(), Sizes::Add, 100), Tally { files: 6, bytes: 39, ..Tally::default() });
+        assert_eq!(tally(lab.path(), Sizes::Skip, 100), Tally { files: 6, ..Tally::default() });
         assert!(tally(lab.path(), Sizes::Add, 3).at_least);
         assert!(tally(&lab.path().join("none"), Sizes::Add, 3).at_least);
+    }
+
+    #[test]
+    fn of_many_files_a_part_is_looked_at() {
+        let lab = tempfile::tempdir().unwrap();
+        for number in 0..LOOKED_AT + 10 * EVERY {
+            let folder = lab.path().join((number / 1000).to_string());
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(number.to_string()), "12345").unwrap();
+        }
+        let files = LOOKED_AT + 10 * EVERY;
+        assert_eq!(
+            tally(lab.path(), Sizes::Add, u64::MAX),
+            Tally { files, bytes: 5 * files, estimated: true, at_least: false }
+        );
     }
 
     #[test]

@@ -112,7 +112,7 @@ mod tests {
         let path = |path: &str| AbsPath::new(path).unwrap();
         let file = |bytes: &[u8]| FileState::Present(FileImage { bytes: bytes.to_vec(), mode: 0o644 });
         let write = |name: &str, before, after| Change::WriteFile(WriteFile { path: path(name), before, after });
-        let tree = TreeImage { device: 1, inode: 1, files: 1234, bytes: 5_600_000, at_least: false };
+        let tree = TreeImage { device: 1, inode: 1, files: 1234, bytes: 5_600_000, estimated: false, at_least: false };
         let mut overlay = EnvOverlay::default();
         overlay.edit("LIBRARY_PATH", EnvEdit::Prepend(vec!["/l".into()]));
         let plan = Plan {

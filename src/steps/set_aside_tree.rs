@@ -12,9 +12,8 @@ use crate::evidence::build_tree::{self, BuildTree, NamedBy, NotATree};
 use crate::evidence::mounts;
 use crate::evidence::present_source::present_source;
 use crate::evidence::questions::ArgSpec;
-use crate::evidence::{Host, own_files};
+use crate::evidence::{Host, Tally, own_files};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
-use crate::os::survey::Tally;
 use crate::recipe::{Applicability, Text};
 
 /// `set_aside_tree = { path = "${tree.path}", drop = "${llvm.entries}" }`
@@ -32,7 +31,7 @@ pub const SET_ASIDE_TREE: Verb = Verb {
 };
 
 /// Entries counted at most; a larger tree's figures are lower limits.
-const COUNT_LIMIT: u64 = 250_000;
+const COUNT_LIMIT: u64 = 2_000_000;
 /// Settings told to the user at most.
 const TOLD: usize = 12;
 
@@ -199,6 +198,6 @@ fn measure(host: &dyn Host, path: &AbsPath) -> Result<TreeImage, LowerError> {
         LowerError(Text::new(format!("`{path}` cannot be read: {error}"), format!("无法读取 `{path}`：{error}")))
     };
     let own = host.inspect(path.as_path()).map_err(failed)?;
-    let Tally { files, bytes, at_least } = host.tally(path.as_path(), COUNT_LIMIT);
-    Ok(TreeImage { device: own.device, inode: own.inode, files, bytes, at_least })
+    let Tally { files, bytes, estimated, at_least } = host.tally(path.as_path(), COUNT_LIMIT);
+    Ok(TreeImage { device: own.device, inode: own.inode, files, bytes, estimated, at_least })
 }

@@ -117,7 +117,8 @@ impl Project {
         let path = self.path(below);
         let meta = fs::metadata(&path).unwrap();
         let files = picture(&path).values().filter(|text| !text.starts_with("folder")).count() as u64;
-        let before = TreeImage { device: meta.dev(), inode: meta.ino(), files, bytes: 100, at_least: false };
+        let before =
+            TreeImage { device: meta.dev(), inode: meta.ino(), files, bytes: 100, estimated: false, at_least: false };
         self.changes.push(Change::RemoveTree(RemoveTree { path: abs(path), before, kind, folder: TreeFolder::Goes }));
     }
 
