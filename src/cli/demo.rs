@@ -17,10 +17,10 @@ use crate::recipe::{Lang, Text};
 
 /// The project and the tool chain, by path below the demo's folder.
 const FILES: &[(&str, &str)] = &[
-    ("toolchain/CMakeLists.txt", include_str!("../../demo/toolchain/CMakeLists.txt")),
-    ("toolchain/LLVMConfig.cmake.in", include_str!("../../demo/toolchain/LLVMConfig.cmake.in")),
-    ("toolchain/MLIRConfig.cmake.in", include_str!("../../demo/toolchain/MLIRConfig.cmake.in")),
-    ("toolchain/LLDConfig.cmake.in", include_str!("../../demo/toolchain/LLDConfig.cmake.in")),
+    ("toolchain/CMakeLists.txt", include_str!("../../fixtures/projects/llvm-mini/toolchain/CMakeLists.txt")),
+    ("toolchain/LLVMConfig.cmake.in", include_str!("../../fixtures/projects/llvm-mini/toolchain/LLVMConfig.cmake.in")),
+    ("toolchain/MLIRConfig.cmake.in", include_str!("../../fixtures/projects/llvm-mini/toolchain/MLIRConfig.cmake.in")),
+    ("toolchain/LLDConfig.cmake.in", include_str!("../../fixtures/projects/llvm-mini/toolchain/LLDConfig.cmake.in")),
     ("project/CMakeLists.txt", include_str!("../../demo/project/CMakeLists.txt")),
     ("project/third_party/amd/CMakeLists.txt", include_str!("../../demo/project/third_party/amd/CMakeLists.txt")),
 ];
@@ -77,7 +77,7 @@ impl Story<'_> {
         for (name, with) in [("llvm-old", "OFF"), ("llvm-new", "ON")] {
             let build = format!("tb-{name}");
             let prefix = format!("-DCMAKE_INSTALL_PREFIX={}/{name}", self.place.display());
-            let with = format!("-DWITH_CGDATA={with}");
+            let with = format!("-DLLVM_MINI_CGDATA={with}");
             self.quietly(&tools, &["cmake", "-S", "toolchain", "-B", &build, &prefix, &with])?;
             self.quietly(&tools, &["cmake", "--install", &build])?;
         }
