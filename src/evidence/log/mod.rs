@@ -15,6 +15,7 @@ mod kept;
 pub mod literals;
 mod normalise;
 mod pattern;
+mod prefixes;
 mod scanner;
 mod telling;
 mod unfold;
