@@ -55,10 +55,10 @@ impl Diagnosis {
             patterns.push(Pattern {
                 regex: pattern.regex.to_owned(),
                 anchors: pattern.anchors.iter().map(ToString::to_string).collect(),
-                lines: pattern.lines,
+                lines: pattern.lines.max(1),
             });
-            let (signature, role, lines) = (pattern.signature, pattern.role, pattern.lines);
-            owners.push(PatternOwner { recipe, signature, role, lines });
+            let (signature, role, lines, side) = (pattern.signature, pattern.role, pattern.lines, pattern.side);
+            owners.push(PatternOwner { recipe, signature, role, lines, side });
         }
         let host = LocalHost::new(AbsPath::new(root()).unwrap(), [], Box::new(NoGit));
         let vocabulary = vocabulary();
