@@ -23,7 +23,7 @@ mod recipe {
     mod vocabulary;
 
     pub use model::{
-        Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Signature, Stage,
+        Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature, Stage,
         Step, TextTemplate, Value, Values,
     };
     pub use source::RecipeError;
@@ -103,8 +103,8 @@ fn index(recipes: &[Loaded<'_>]) -> String {
             let any = signature.any.iter().zip(anchors).map(|(regex, anchors)| {
                 format!("IndexedRegex {{ regex: {}, anchors: {} }}", text(regex), texts(anchors))
             });
-            let (role, lines, any) = (signature.role, signature.lines, list(any));
-            format!("IndexedSignature {{ role: Role::{role:?}, lines: {lines}, any: {any} }}")
+            let (role, lines, side, any) = (signature.role, signature.lines, signature.side, list(any));
+            format!("IndexedSignature {{ role: Role::{role:?}, lines: {lines}, side: Side::{side:?}, any: {any} }}")
         });
         field("signatures", list(signatures));
         field("file", text(file));

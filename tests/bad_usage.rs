@@ -321,3 +321,50 @@ fn a_plan_whose_project_changed_is_stale() {
     let elsewhere = support::done(command.args(apply).current_dir(sandbox.home()).output().unwrap());
     elsewhere.expect(1);
 }
+
+fn document(told: &support::Done) -> serde_json::Value {
+    serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {}", told.stdout))
+}
+
+#[test]
+fn every_answer_to_json_is_one_document() {
+    let sandbox = Sandbox::new();
+    let told = sandbox.fix(["demo", "--json"]);
+    assert_eq!((told.code, &document(&told)["outcome"]), (2, &"failed".into()));
+    let told = sandbox.fix(["list", "--json", "--no-such-flag"]);
+    let failure = document(&told);
+    assert_eq!((told.code, &failure["exit_code"]), (2, &2.into()));
+    assert!(failure["error"].as_str().unwrap().contains("--no-such-flag"), "{failure}");
+    // What follows belongs to the command.
+    assert_eq!(sandbox.fix(["list", "--no-such-flag", "--", "--json"]).stdout, "");
+    let one = document(&sandbox.fix(["show", "tda-1.9", "--json"]));
+    let several = document(&sandbox.fix(["show", "tda-1.9", "EI0020", "--json"]));
+    assert_eq!(several["pages"][0]["id"], one["id"]);
+    assert_eq!(several["pages"].as_array().unwrap().len(), 2);
+    let told = sandbox.fix(["report", "--help"]);
+    assert!(told.code == 2 && told.stderr.contains("`report` is no command"), "{}", told.stderr);
+}
+
+#[test]
+fn diagnose_says_less_or_more() {
+    let sandbox = Sandbox::new();
+    let log = sandbox.project().join("build.log");
+    std::fs::write(&log, "exec: \"bishengir-opt\": executable file not found in $PATH\n").unwrap();
+    let told = |flag: &str| sandbox.fix(["diagnose", "build.log", "--log-only", flag]);
+    assert_eq!(told("-q").stdout.lines().count(), 1);
+    assert!(told("-q").stdout.starts_with("tda-1.4  "));
+    assert!(told("-v").stderr.contains("1 lines"), "{}", told("-v").stderr);
+    assert!(!told("--color=never").stderr.contains("1 lines"));
+}
+
+#[test]
+fn a_chinese_charset_gets_its_own_bytes() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("LC_ALL", "zh_CN.GBK");
+    let output = sandbox.fix_command().args(["show", "tda-1.9"]).output().unwrap();
+    assert!(std::str::from_utf8(&output.stdout).is_err());
+    let (text, _, had_errors) = encoding_rs::GBK.decode(&output.stdout);
+    assert!(!had_errors && text.contains("原因"), "{text}");
+    let document = sandbox.fix_command().args(["show", "tda-1.9", "--json"]).output().unwrap();
+    assert!(serde_json::from_slice::<serde_json::Value>(&document.stdout).is_ok());
+}

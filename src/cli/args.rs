@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use super::help;
 
 /// Recognises a failed build, repairs it, proves it, and can take it back.
 #[derive(Debug, Parser)]
@@ -38,7 +41,9 @@ pub struct Common {
     /// Show what would be done; write nothing
     #[arg(short = 'n', long, global = true)]
     pub dry_run: bool,
-    /// Apply without asking: repairs up to `safe` (plain), or up to `confirm`
+    /// Apply without asking: repairs up to `safe` (plain), or up to `confirm`. A `safe` repair is exact and can be
+    /// taken back whole; a `confirm` repair costs something or leaves a choice, so it asks; `manual` is advice, and
+    /// nothing applies it
     #[arg(short = 'y', long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "safe", global = true)]
     pub yes: Option<Level>,
     /// Allow what cannot be taken back (unattended: for one issue, `=ID`)
@@ -68,10 +73,10 @@ pub struct Common {
     /// Colours
     #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     pub color: When,
-    /// Say less
+    /// Say less: no remarks, and for `diagnose` one line a finding
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Say more (repeatable)
+    /// Say more: `diagnose` also tells how much of each log was read, and how many places matched
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub verbose: u8,
     /// Never ask
@@ -337,8 +342,35 @@ pub struct Demo {
 
 /// Parses the command line; `fix <issue>…` is `fix apply <issue>…`.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let args: Vec<OsString> = args.into_iter().collect();
-    Cli::try_parse_from(with_apply(args))
+    let args = with_apply(args.into_iter().collect());
+    if let Some(word) = reserved(&args) {
+        let message = format!("`{word}` is no command of this version of fix, and no issue is called so\n");
+        return Err(clap::Error::raw(ErrorKind::InvalidSubcommand, message));
+    }
+    let matches = help::fitted(Cli::command()).try_get_matches_from(args)?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// Words that are kept for commands, so that none of them is taken for an issue.
+const KEPT_WORDS: &[&str] = &["env", "audit", "report"];
+
+/// The kept word that stands where an issue would.
+fn reserved(args: &[OsString]) -> Option<&str> {
+    let at = args.iter().position(|word| word == "apply")?;
+    args.get(at + 1)?.to_str().filter(|word| KEPT_WORDS.contains(word))
+}
+
+/// Says whether `--json` stands among our own words, also where they do not parse.
+pub fn asks_for_json(args: impl IntoIterator<Item = OsString>) -> bool {
+    let mut own = args.into_iter().skip(1).take_while(|word| word != "--");
+    own.any(|word| word == "--json")
+}
+
+/// What is wrong with the command line, without the usage.
+pub fn message(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let says = text.split("\n\nUsage:").next().unwrap_or_default().trim();
+    says.strip_prefix("error: ").unwrap_or(says).to_owned()
 }
 
 /// Names of the commands, for suggestions.
@@ -383,6 +415,14 @@ mod tests {
     #[test]
     fn the_grammar_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_kept_word_is_no_issue() {
+        for line in ["fix report", "fix report --help", "fix -n report x"] {
+            let error = parse(line.split(' ').map(OsString::from)).unwrap_err();
+            assert!(message(&error).contains("`report` is no command"), "{line}: {error}");
+        }
     }
 
     #[test]

@@ -41,6 +41,9 @@ const CLEARED: &[&str] = &[
 
 /// Runs the demo; returns the exit code.
 pub fn run(args: &Demo, session: &Session) -> Result<u8> {
+    if session.common.json {
+        bail!("the demo is a story to watch: it has no JSON form\nhint: `fix run --json -- CMD` has one");
+    }
     let folder = tempfile::Builder::new().prefix("fix-demo-").tempdir().context("cannot make a temporary folder")?;
     // The story names this folder many times; a path through a link would confuse CMake's own cache check.
     let place = fs::canonicalize(folder.path())?;

@@ -7,10 +7,11 @@ use anyhow::{Result, bail};
 use super::args::Diagnose;
 use super::output;
 use super::reading::{Asking, Reader, mention_not_asked, origin_of};
-use super::session::Session;
+use super::session::{Session, for_screen};
 use super::{convert, selecting, writing};
 use crate::diagnosis::{Confidence, Origin, Resemblance, nearest};
 use crate::evidence::leftovers;
+use crate::evidence::log::LogScan;
 use crate::plan::{self, Surroundings};
 use crate::recipe::catalogue::Catalogue;
 use crate::recipe::{Role, Text, codes};
@@ -65,10 +66,19 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
     let diagnosis = report::Diagnosis { findings: shown, outcome, unmatched };
     if session.common.json {
         output::hand_out(report::json::render(&diagnosis).as_bytes());
+    } else if session.common.quiet {
+        for finding in &diagnosis.findings {
+            output::show(&for_screen(&format!("{}  {}\n", finding.id, finding.title.get(session.lang()))));
+        }
     } else {
         output::show(&report::text::render_diagnosis(&diagnosis, &session.text_style()));
         for (id, title) in codes_in(&diagnosis) {
             session.say(&Text { en: words::code_in_log(&id, &title.en).en, zh: words::code_in_log(&id, &title.zh).zh });
+        }
+        if session.common.verbose > 0 {
+            for log in &reading.logs {
+                tell_what_was_read(session, log);
+            }
         }
         if !findings.is_empty() {
             mention_not_asked(session, origin);
@@ -76,6 +86,15 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         writing::mention_unfinished(session);
     }
     Ok(u8::from(standing))
+}
+
+/// How much of a log there was, and how many places of it any recipe's words match, counted or vetoed.
+fn tell_what_was_read(session: &Session, log: &LogScan) {
+    let (name, places): (_, u64) = (&log.source, log.totals.values().sum());
+    session.say(&Text::new(
+        format!("read {name}: {} lines, {} bytes, {places} places that match", log.lines, log.bytes),
+        format!("已读取 {name}：{} 行，{} 字节，{places} 处匹配", log.lines, log.bytes),
+    ));
 }
 
 /// The logs that tools left on disk, where the user names none; says which.

@@ -81,16 +81,24 @@ pub fn show(args: &Show, session: &Session) -> Result<u8> {
         };
         pages.push(page);
     }
+    if session.common.json {
+        let text = match pages.as_slice() {
+            [Page::Recipe(page)] => report::json::render(page),
+            [Page::Code(page)] => report::json::render(page),
+            pages => {
+                let values = pages.iter().map(|page| match page {
+                    Page::Recipe(page) => serde_json::to_value(page),
+                    Page::Code(page) => serde_json::to_value(page),
+                });
+                let pages = values.collect::<Result<_, _>>()?;
+                report::json::render(&report::Pages { outcome: report::Outcome::Listed, pages })
+            }
+        };
+        output::hand_out(text.as_bytes());
+        return Ok(0);
+    }
     let style = session.text_style();
     for (at, page) in pages.iter().enumerate() {
-        if session.common.json {
-            let text = match page {
-                Page::Recipe(page) => report::json::render(page),
-                Page::Code(page) => report::json::render(page),
-            };
-            output::hand_out(text.as_bytes());
-            continue;
-        }
         if at > 0 {
             output::show("\n");
         }

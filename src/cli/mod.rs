@@ -7,6 +7,7 @@ mod demo;
 mod diagnose;
 mod environment;
 pub mod fixture;
+mod help;
 mod list;
 mod output;
 mod own_file;
@@ -69,6 +70,9 @@ pub fn main() -> ExitCode {
             let code = if error.use_stderr() { FAILED } else { 0 };
             // A closed pipe (`fix --help | head`) is nobody's failure.
             let _ = error.print();
+            if error.use_stderr() && args::asks_for_json(std::env::args_os()) {
+                print_failure(&anyhow::anyhow!("{}", args::message(&error)), Outcome::Failed, code, Vec::new());
+            }
             return ExitCode::from(code);
         }
     };
@@ -79,7 +83,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             output::tell(&format!("error: {}\n", session::for_screen(&format!("{error:#}"))));
             if json {
-                print_failure(&error, Outcome::Failed, own_failure);
+                print_failure(&error, Outcome::Failed, own_failure, Vec::new());
             }
             return ExitCode::from(own_failure);
         }
@@ -105,7 +109,7 @@ pub fn main() -> ExitCode {
             let outcome = if refused.is_some() { Outcome::Refused } else { Outcome::Failed };
             let code = if refused.is_some() && own_failure == FAILED { 1 } else { own_failure };
             if json {
-                print_failure(&error, outcome, code);
+                print_failure(&error, outcome, code, Vec::new());
             }
             ExitCode::from(code)
         }
@@ -113,14 +117,14 @@ pub fn main() -> ExitCode {
 }
 
 /// Hands a failure of ours to a program that asked for JSON.
-fn print_failure(error: &anyhow::Error, outcome: Outcome, exit_code: u8) {
+fn print_failure(error: &anyhow::Error, outcome: Outcome, exit_code: u8, findings: Vec<report::Finding>) {
     let text = format!("{error:#}");
     let (says, hint) = match text.split_once("\nhint: ") {
         Some((says, hint)) => (says.to_owned(), Some(hint.to_owned())),
         None => (text, None),
     };
     let refused = error.downcast_ref::<Refused>().map(|refused| (*refused.0).clone()).into_iter().collect();
-    let document = Failure { outcome, exit_code, error: says, hint, refused };
+    let document = Failure { outcome, exit_code, error: says, hint, refused, findings };
     output::hand_out(report::json::render(&document).as_bytes());
     // Whoever went away does not want it.
     let _ = output::finish();

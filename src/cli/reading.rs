@@ -48,13 +48,14 @@ impl<'c> Reader<'c> {
                     patterns.push(Pattern {
                         regex: alternative.regex.to_string(),
                         anchors: alternative.anchors.iter().map(ToString::to_string).collect(),
-                        lines: signature.lines,
+                        lines: signature.lines.max(1),
                     });
                     owners.push(PatternOwner {
                         recipe: entry.id.to_string(),
                         signature: index,
                         role: signature.role,
                         lines: signature.lines,
+                        side: signature.side,
                     });
                 }
             }

@@ -7,14 +7,14 @@ use anyhow::Result;
 
 use super::args::Run;
 use super::output;
-use super::reading::Reader;
+use super::reading::{Asking, Reader};
 use super::repair::{
     Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, withheld,
 };
 use super::session::{Session, for_screen};
 use super::{Code, convert, selecting, writing};
 use crate::change::EnvOverlay;
-use crate::diagnosis::{Confidence, Finding};
+use crate::diagnosis::{Confidence, Finding, Origin};
 use crate::os::process::{ReplayableStdin, SpawnError, Status};
 use crate::os::signals::Interrupts;
 use crate::plan::{self, Plan, Rerun, Surroundings};
@@ -36,7 +36,7 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
     let mut attempt = match build.first(&rerun) {
         Ok(attempt) => attempt,
-        Err(error) => return Ok(not_started(session, &error)),
+        Err(error) => return not_started(&build, &rerun, &error),
     };
     let interrupted = attempt.ended.interrupted.is_some();
     let uninteresting = (attempt.passed() && !args.check_success) || interrupted;
@@ -52,13 +52,24 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
     course.close(&last)
 }
 
-fn not_started(session: &Session, error: &SpawnError) -> Code {
+/// Tells why the command could not be started, and what is known of that: our own words are all the log there is.
+fn not_started(build: &Build<'_>, rerun: &Rerun, error: &SpawnError) -> Result<Code> {
+    let session = build.session;
     let code = status(error.shell_code());
     session.warn(&Text::new(error.to_string(), error.to_string()));
+    let reading = build.reader.read("fix", format!("fix: {error}\n").as_bytes())?;
+    let host = session.host_with(&EnvOverlay::default());
+    let asking = Asking { host: &host, origin: Origin::ThisMachine, command: Some(&rerun.argv) };
+    let findings = build.reader.diagnose(&reading, &asking, session)?;
+    let findings: Vec<_> =
+        findings.iter().enumerate().map(|(at, finding)| convert::finding(finding, at + 1, None)).collect();
     if session.common.json {
-        super::print_failure(&anyhow::anyhow!("{error}"), Outcome::Failed, code);
+        super::print_failure(&anyhow::anyhow!("{error}"), Outcome::Failed, code, findings);
+    } else if !session.common.quiet && !findings.is_empty() {
+        let diagnosis = report::Diagnosis { findings, outcome: Outcome::Found, unmatched: None };
+        output::tell(&format!("\n{}", report::text::render_diagnosis(&diagnosis, &session.text_style())));
     }
-    Code::Exit(code)
+    Ok(Code::Exit(code))
 }
 
 fn status(code: i32) -> u8 {

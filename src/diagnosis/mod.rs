@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::log::{Hit, LogScan};
 use crate::evidence::{Host, Machine, ProbeAnswer, interrogate};
-use crate::recipe::{Applicability, Case, CaseVerdict, Param, ParamKind, ParamSource, Recipe, Role, Value, Values};
+use crate::recipe::{
+    Applicability, Case, CaseVerdict, Param, ParamKind, ParamSource, Recipe, Role, Side, Value, Values,
+};
 
 pub use excerpt::Excerpt;
 pub use nearest::{Resemblance, nearest};
@@ -74,8 +76,9 @@ pub struct PatternOwner {
     /// Index into the recipe's signatures.
     pub signature: usize,
     pub role: Role,
-    /// Lines within which a veto counts.
+    /// Lines within which a veto counts, none for its own lines alone.
     pub lines: u32,
+    pub side: Side,
 }
 
 /// Whose log it is.
@@ -119,8 +122,14 @@ fn standing_hits<'a>(log: &'a LogScan, patterns: &[PatternOwner], recipe: &str) 
     of(Role::Required)
         .filter(|hit| {
             !of(Role::Veto).any(|veto| {
-                let reach = u64::from(patterns[veto.pattern].lines);
-                veto.first_line <= hit.last_line + reach && hit.first_line <= veto.last_line + reach
+                let owner = &patterns[veto.pattern];
+                let reach = u64::from(owner.lines);
+                let (back, ahead) = match owner.side {
+                    Side::Before => (0, reach),
+                    Side::After => (reach, 0),
+                    Side::Around => (reach, reach),
+                };
+                veto.first_line <= hit.last_line + back && hit.first_line <= veto.last_line + ahead
             })
         })
         .collect()
@@ -284,3 +293,7 @@ impl Finding {
         format!("{}[{}]", self.recipe.id, parts.join(";"))
     }
 }
+
+#[cfg(test)]
+#[path = "veto_tests.rs"]
+mod tests;

@@ -1,6 +1,6 @@
 //! Whether a log went on well after a problem: something tried, failed, and was done another way.
 
-use super::{Hit, LogScan, PatternOwner, Role};
+use super::{Hit, LogScan, PatternOwner, Role, Side};
 
 /// What a tool prints when a step has passed.
 pub struct Milestone {
@@ -30,7 +30,7 @@ pub enum Course {
 
 /// The owner of the milestone's pattern.
 pub fn owner(milestone: usize) -> PatternOwner {
-    PatternOwner { recipe: String::new(), signature: milestone, role: Role::Supporting, lines: 1 }
+    PatternOwner { recipe: String::new(), signature: milestone, role: Role::Supporting, lines: 1, side: Side::Around }
 }
 
 /// Says how `log` went on after the last of `hits`.

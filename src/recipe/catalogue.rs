@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::check::Rules;
 use super::nearest::nearest;
 use super::parse::{self, LONGEST_FILE, Loaded};
-use super::{Applicability, Lang, Recipe, RecipeError, Role, Vocabulary, names};
+use super::{Applicability, Lang, Recipe, RecipeError, Role, Side, Vocabulary, names};
 
 /// More files than this is not a folder of recipes.
 const MOST_FILES: usize = 2_000;
@@ -42,6 +42,7 @@ pub struct Entry {
 pub struct IndexedSignature {
     pub role: Role,
     pub lines: u32,
+    pub side: Side,
     pub any: Cow<'static, [IndexedRegex]>,
 }
 
@@ -65,6 +66,7 @@ pub struct IndexedPattern<'c> {
     pub regex: &'c str,
     pub anchors: &'c [Cow<'static, str>],
     pub lines: u32,
+    pub side: Side,
 }
 
 /// What a name stands for.
@@ -183,6 +185,7 @@ impl Catalogue {
                         regex: &pattern.regex,
                         anchors: &pattern.anchors,
                         lines: indexed.lines,
+                        side: indexed.side,
                     });
                 }
             }
@@ -215,7 +218,7 @@ impl Entry {
         let signatures = recipe.signatures.into_iter().zip(anchors).map(|(signature, anchors)| {
             let any = signature.any.into_iter().zip(anchors);
             let any = any.map(|(regex, anchors)| IndexedRegex { regex: regex.into(), anchors: owned(anchors) });
-            IndexedSignature { role: signature.role, lines: signature.lines, any: any.collect() }
+            IndexedSignature { role: signature.role, lines: signature.lines, side: signature.side, any: any.collect() }
         });
         Self {
             signatures: signatures.collect(),

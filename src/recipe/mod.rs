@@ -28,7 +28,7 @@ mod text;
 mod vocabulary;
 
 pub use model::{
-    Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Signature, Stage,
+    Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature, Stage,
     Step, TextTemplate, Value, Values,
 };
 pub use names::RESERVED;

@@ -102,8 +102,20 @@ pub struct Signature {
     pub role: Role,
     /// Alternatives; one match is enough. A space matches a line break and its indentation.
     pub any: Vec<String>,
-    /// Lines that a match may span.
+    /// Lines that a match may span; of a veto also how far it reaches, none for its own line alone.
     pub lines: u32,
+    /// Where a veto reaches.
+    pub side: Side,
+}
+
+/// On which side of a veto a match must stand to be vetoed; on its own lines it always is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The veto stands before the match.
+    Before,
+    /// The veto stands after the match.
+    After,
+    Around,
 }
 
 /// What a match of a signature means.

@@ -6,7 +6,7 @@ use super::check::{self, Rules};
 use super::reader::Reader;
 use super::source::{RecipeError, Source};
 use super::{
-    Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Signature, Stage,
+    Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature, Stage,
     Step, Vocabulary,
 };
 
@@ -25,6 +25,7 @@ const PARAM_KINDS: &[(&str, ParamKind)] = &[
     ("port", ParamKind::Port),
     ("version", ParamKind::Version),
 ];
+const SIDES: &[(&str, Side)] = &[("around", Side::Around), ("before", Side::Before), ("after", Side::After)];
 const ROLES: &[(&str, Role)] = &[("required", Role::Required), ("supporting", Role::Supporting), ("veto", Role::Veto)];
 const VERDICTS: &[(&str, CaseVerdict)] = &[
     ("certain", CaseVerdict::Certain),
@@ -124,10 +125,14 @@ fn read_param(mut table: Reader<'_, '_>) -> Param {
 }
 
 fn read_signature(mut table: Reader<'_, '_>) -> Signature {
+    let role = table.word("role", ROLES);
+    // Only a veto has a reach: elsewhere `side` is no field, and no match spans less than a line.
+    let is_veto = role == Role::Veto;
     let signature = Signature {
-        role: table.word("role", ROLES),
+        role,
         any: table.texts("any"),
-        lines: table.number("lines", 1..=200, DEFAULT_LINES),
+        lines: table.number("lines", u32::from(!is_veto)..=200, DEFAULT_LINES),
+        side: if is_veto { table.optional_word("side", SIDES) } else { None }.unwrap_or(Side::Around),
     };
     table.finish();
     signature

@@ -20,7 +20,7 @@ pub use from_plan::{argv, would_do};
 pub use outcome::{Outcome, RefusalReason};
 pub use results::{
     ApplyResult, CaseLine, Catalogue, CatalogueLine, ChangeKind, ChangeLine, CheckLine, CodePage, Failure, History,
-    HistoryLine, ParamLine, PlanResult, RecipePage, Refusal, RepairLine, RollbackResult, RunLine, RunResult,
+    HistoryLine, Pages, ParamLine, PlanResult, RecipePage, Refusal, RepairLine, RollbackResult, RunLine, RunResult,
 };
 pub use time::rfc3339;
 

@@ -60,7 +60,7 @@ pub struct RollbackResult {
 }
 
 /// A command that could not do what it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Failure {
     pub outcome: Outcome,
     pub exit_code: u8,
@@ -68,6 +68,17 @@ pub struct Failure {
     pub hint: Option<String>,
     /// The same, where a guard held.
     pub refused: Vec<Refusal>,
+    /// What is known of it; absent when nothing is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<super::Finding>,
+}
+
+/// Several explanations that were asked for at once; one alone is its own document.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pages {
+    pub outcome: Outcome,
+    /// Each as it is alone.
+    pub pages: Vec<serde_json::Value>,
 }
 
 /// One repair within a result.

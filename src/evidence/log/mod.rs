@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`literals`] finds what must stand in a text that a signature matches, `grams` finds that in a
 //! log, `scanner` drives the pass, `window` runs the signature's expression around a find on lines that `normalise`
-//! cleaned, `telling` picks lines for failures that nothing matches. A log is never trusted: time is linear in its
+//! cleaned, `unfold` rejoins logs that were cut at one column, to be searched beside, `telling` picks lines for failures that nothing matches. A log is never trusted: time is linear in its
 //! size, memory bounded whatever it holds.
 //!
 //! A signature is matched against normalised lines joined by line breaks: no escape sequences, no overwritten
@@ -11,11 +11,14 @@
 
 mod decode;
 mod grams;
+mod kept;
 pub mod literals;
 mod normalise;
 mod pattern;
+mod prefixes;
 mod scanner;
 mod telling;
+mod unfold;
 mod window;
 
 use std::collections::BTreeMap;

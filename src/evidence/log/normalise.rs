@@ -8,11 +8,10 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr2, memchr3, memrchr};
 
+use super::prefixes::peel;
+
 const ESCAPE: u8 = 0x1b;
 const BACKSPACE: u8 = 0x08;
-
-/// Prefixes nest: a CI time stamp before docker's before a launcher's before pip's gutter.
-const MOST_PREFIXES: usize = 8;
 
 /// Appends the normalised line; it has line breaks inside when it is a JSON string with some.
 pub fn normalise(line: &[u8], out: &mut Vec<u8>) {
@@ -99,187 +98,22 @@ fn rubbed_out(text: Vec<u8>) -> Vec<u8> {
     left
 }
 
-/// Cuts known prefixes and blanks off.
-fn peel(line: &[u8]) -> &[u8] {
-    let mut rest = line.trim_ascii();
-    for _ in 0..MOST_PREFIXES {
-        // Most lines have none; a word's first letter says so.
-        if rest.first().is_some_and(u8::is_ascii_alphabetic)
-            && rest[0] != b'E'
-            && !rest[..rest.len().min(64)].contains(&b'|')
-        {
-            break;
-        }
-        let Some(shorter) = PREFIXES.iter().find_map(|prefix| prefix(rest)) else { break };
-        rest = shorter.trim_ascii();
-    }
-    rest
-}
-
-/// Returns what is left after a prefix.
-type Prefix = fn(&[u8]) -> Option<&[u8]>;
-
-const PREFIXES: &[Prefix] =
-    &[rank, mpi, stamp, clock, github, buildkit, compose, counter, gutter, pytest, actor, server];
-
-/// `[rank0]:`, `[default3]:`
-fn rank(line: &[u8]) -> Option<&[u8]> {
-    let rest = line.strip_prefix(b"[")?;
-    let rest = [&b"rank"[..], b"default", b"worker", b"node"].iter().find_map(|word| rest.strip_prefix(*word))?;
-    digits(rest)?.strip_prefix(b"]:")
-}
-
-/// `[1,0]<stderr>:`
-fn mpi(line: &[u8]) -> Option<&[u8]> {
-    let rest = digits(line.strip_prefix(b"[")?)?;
-    let rest = digits(rest.strip_prefix(b",")?)?.strip_prefix(b"]<std")?;
-    rest.strip_prefix(b"err>:").or_else(|| rest.strip_prefix(b"out>:"))
-}
-
-/// `2026-03-14T09:21:34.567Z `, also in brackets (Jenkins), also with GitLab's stream mark `00O `.
-fn stamp(line: &[u8]) -> Option<&[u8]> {
-    let (line, bracket) = match line.strip_prefix(b"[") {
-        Some(rest) => (rest, true),
-        None => (line, false),
-    };
-    let rest = shape(line, b"0000-00-00")?;
-    let rest = rest.strip_prefix(b"T").or_else(|| rest.strip_prefix(b" "))?;
-    let rest = fraction(shape(rest, b"00:00:00")?);
-    let rest = zone(rest);
-    let rest = match bracket {
-        true => rest.strip_prefix(b"]")?,
-        false if rest.is_empty() => rest,
-        false => rest.strip_prefix(b" ")?,
-    };
-    Some(gitlab_stream(rest).unwrap_or(rest))
-}
-
-/// `00O `, `01E+`: number of the stream, out or error, and whether the line goes on.
-fn gitlab_stream(rest: &[u8]) -> Option<&[u8]> {
-    match shape(rest, b"00")? {
-        [b'O' | b'E'] => Some(&[]),
-        [b'O' | b'E', b' ' | b'+', rest @ ..] => Some(rest),
-        _ => None,
-    }
-}
-
-/// `12:00:00 ` (Jenkins)
-fn clock(line: &[u8]) -> Option<&[u8]> {
-    fraction(shape(line, b"00:00:00")?).strip_prefix(b" ")
-}
-
-/// `##[error]` (GitHub)
-fn github(line: &[u8]) -> Option<&[u8]> {
-    let rest = line.strip_prefix(b"##[")?;
-    let end = rest.iter().take(12).position(|byte| *byte == b']')?;
-    rest[..end].iter().all(u8::is_ascii_lowercase).then_some(&rest[end + 1..])
-}
-
-/// `#12 3.456 `
-fn buildkit(line: &[u8]) -> Option<&[u8]> {
-    let rest = digits(line.strip_prefix(b"#")?)?.strip_prefix(b" ")?;
-    let rest = digits(digits(rest)?.strip_prefix(b".")?)?;
-    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(b" ") }
-}
-
-/// `web-1  | `: compose pads names with at least two blanks, or numbers them.
-fn compose(line: &[u8]) -> Option<&[u8]> {
-    let name = line.iter().take(64).take_while(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(byte)).count();
-    if !line.first()?.is_ascii_alphabetic() {
-        return None;
-    }
-    let blanks = line[name..].iter().take_while(|byte| **byte == b' ').count();
-    let bare = line[..name].iter().rev().skip_while(|byte| byte.is_ascii_digit()).count();
-    let numbered = bare < name && matches!(line[..bare].last(), Some(b'-' | b'_'));
-    if blanks < 2 && !(numbered && blanks == 1) {
-        return None;
-    }
-    let rest = line[name + blanks..].strip_prefix(b"|")?;
-    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(b" ") }
-}
-
-/// `[3/10] ` (ninja), `[ 50%] ` (make)
-fn counter(line: &[u8]) -> Option<&[u8]> {
-    let rest = digits(line.strip_prefix(b"[")?.trim_ascii_start())?;
-    let rest = match rest.strip_prefix(b"%") {
-        Some(rest) => rest,
-        None => digits(rest.strip_prefix(b"/")?)?,
-    };
-    rest.strip_prefix(b"] ")
-}
-
-/// pip's and rich's frames.
-fn gutter(line: &[u8]) -> Option<&[u8]> {
-    let bars = ["╰─>", "│", "|", "×"];
-    let rest = bars.iter().find_map(|bar| line.strip_prefix(bar.as_bytes()))?;
-    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(b" ") }
-}
-
-/// `E   `
-fn pytest(line: &[u8]) -> Option<&[u8]> {
-    if line == b"E" { Some(&[]) } else { line.strip_prefix(b"E  ") }
-}
-
-/// `(Worker rank=1 pid=4711) `, `(TaskRunner pid=4711, ip=192.0.2.1) ` (Ray, vLLM)
-fn actor(line: &[u8]) -> Option<&[u8]> {
-    let rest = line.strip_prefix(b"(")?;
-    let end = rest.iter().take(96).position(|byte| *byte == b')')?;
-    let inside = &rest[..end];
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b" =,._:-".contains(byte);
-    let named = inside.first()?.is_ascii_alphabetic() && inside.iter().all(plain);
-    (named && memchr::memmem::find(inside, b" pid=").is_some()).then_some(&rest[end + 1..])
-}
-
-/// `ERROR 09-03 03:02:37 [engine.py:522] ` (vLLM); only errors are written over several lines.
-fn server(line: &[u8]) -> Option<&[u8]> {
-    let rest = shape(line.strip_prefix(b"ERROR ")?, b"00-00 00:00:00 [")?;
-    let end = rest.iter().take(96).position(|byte| *byte == b']')?;
-    let source = &rest[..end];
-    let colon = source.iter().rposition(|byte| *byte == b':')?;
-    (source[..colon].ends_with(b".py") && digits(&source[colon + 1..])?.is_empty()).then_some(&rest[end + 1..])
-}
-
-/// Returns what follows one or more digits.
-fn digits(line: &[u8]) -> Option<&[u8]> {
-    let count = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    (count > 0).then(|| &line[count..])
-}
-
-/// Returns what follows a text in which `0` stands for a digit.
-fn shape<'a>(line: &'a [u8], shape: &[u8]) -> Option<&'a [u8]> {
-    let (head, rest) = line.split_at_checked(shape.len())?;
-    let fits = head.iter().zip(shape).all(|(byte, wanted)| match wanted {
-        b'0' => byte.is_ascii_digit(),
-        wanted => byte == wanted,
-    });
-    fits.then_some(rest)
-}
-
-fn fraction(line: &[u8]) -> &[u8] {
-    match line {
-        [b'.' | b',', rest @ ..] => digits(rest).unwrap_or(line),
-        _ => line,
-    }
-}
-
-fn zone(line: &[u8]) -> &[u8] {
-    match line {
-        [b'Z', rest @ ..] => rest,
-        [b'+' | b'-', rest @ ..] => shape(rest, b"00:00").or_else(|| shape(rest, b"0000")).unwrap_or(line),
-        _ => line,
-    }
-}
-
-/// The text inside a JSON log line (docker, logging libraries).
+/// The text inside a JSON log line (docker, logging libraries) or of a task that failed (Ansible).
 fn json_message(line: &[u8]) -> Option<String> {
     if !could_be_json(line) || memrchr(b'}', line) != Some(line.len() - 1) {
         return None;
     }
     let serde_json::Value::Object(mut fields) = serde_json::from_slice(line).ok()? else { return None };
-    ["log", "message", "msg", "MESSAGE"].iter().find_map(|key| match fields.remove(*key) {
+    let mut text = |key: &str| match fields.remove(key) {
         Some(serde_json::Value::String(text)) => Some(text),
         _ => None,
-    })
+    };
+    let streams: Vec<String> =
+        ["stdout", "stderr"].iter().filter_map(|key| text(key)).filter(|text| !text.trim().is_empty()).collect();
+    if let (false, Some(message)) = (streams.is_empty(), text("msg")) {
+        return Some(format!("{}\n{message}", streams.join("\n")));
+    }
+    ["log", "message", "msg", "MESSAGE"].iter().find_map(|key| text(key))
 }
 
 /// Tells by its first bytes whether a line may be a JSON object, prefixes aside.
@@ -330,6 +164,10 @@ mod tests {
             (r#"web-1  | {"level":"e","message":"a \u003cb\u003e\n  [rank0]: c"}"#, "a <b>\nc"),
             (r#"{"log": 1}"#, r#"{"log": 1}"#),
             (r#"{"log":"cut"#, r#"{"log":"cut"#),
+            (
+                r#"fatal: [a]: FAILED! => {"changed": true, "msg": "non-zero", "stderr": "x\n y", "stdout": ""}"#,
+                "x\ny\nnon-zero",
+            ),
             ("##[error]Process", "Process"),
             ("(TaskRunner pid=467613) RuntimeError: x", "RuntimeError: x"),
             ("(NPUWorker pid=45464, ip=192.0.2.1) [rank0]: x", "x"),

@@ -3,7 +3,7 @@
 //! Bounded memory at any size, any line length. The result depends on the log's bytes alone, not on how they arrive.
 //! A match is found when it spans at most its pattern's lines and lies within [`REACH`] of its anchor.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::sync::{Arc, OnceLock};
 
@@ -12,11 +12,13 @@ use regex::bytes::Regex;
 
 use super::decode::Decoding;
 use super::grams::{self, Found, Literals};
+use super::kept::{Kept, in_order, merge};
 use super::normalise::{could_be_json, normalise, unwrapped};
 use super::pattern::{compile, has_space};
 use super::telling::Recent;
-use super::window::{Match, Place, REACH, Stretch, Window, back, count_lines, forward};
-use super::{Hit, LogScan, Pattern};
+use super::unfold::{Fold, Part, Unfold};
+use super::window::{Place, REACH, Stretch, Window, back, count_lines, forward};
+use super::{LogScan, Pattern};
 
 /// Read at once; must hold twice [`REACH`] and something new.
 const BLOCK: usize = 256 << 10;
@@ -26,8 +28,6 @@ const RAW: usize = 64 << 10;
 const WRAPPED_LINES: usize = 8;
 /// More lines are for nobody's signature.
 const MOST_LINES: usize = 64;
-/// Hits kept of each pattern: so many first ones, and as many last ones.
-const KEPT_EACH: usize = 32;
 /// How much of a long line is looked at around an escape sequence, and how much of that twice.
 const PIECE: usize = 32 << 10;
 const OVERLAP: usize = 1 << 10;
@@ -101,9 +101,23 @@ impl Scanner {
 
     /// Begins to scan a log that arrives bit by bit.
     pub fn session(&self, source: &str) -> Session {
-        Session {
-            shared: Arc::clone(&self.shared),
-            source: source.to_owned(),
+        let rejoined = Some(Rejoined { unfold: Unfold::default(), session: None });
+        Session { source: source.to_owned(), rejoined, ..Session::new(&self.shared) }
+    }
+}
+
+/// What is known of a log that is cut at one column.
+struct Rejoined {
+    unfold: Unfold,
+    /// Searches the rejoined text, once there is one.
+    session: Option<Box<Session>>,
+}
+
+impl Session {
+    fn new(shared: &Arc<Shared>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            source: String::new(),
             decoding: Decoding::Unknown,
             raw: Vec::new(),
             raw_filled: 0,
@@ -117,6 +131,8 @@ impl Scanner {
             bytes: 0,
             kept: BTreeMap::new(),
             recent: Recent::default(),
+            folds: Vec::new(),
+            rejoined: None,
         }
     }
 }
@@ -142,16 +158,10 @@ pub struct Session {
     bytes: u64,
     kept: BTreeMap<usize, Kept>,
     recent: Recent,
-}
-
-/// Hits of one pattern.
-#[derive(Default)]
-struct Kept {
-    first: Vec<(u64, Hit)>,
-    last: VecDeque<(u64, Hit)>,
-    total: u64,
-    /// Where the newest one ends.
-    end: u64,
+    /// Where `text` is rejoined, from the last one before it on.
+    folds: Vec<Fold>,
+    /// `None` for what is rejoined already.
+    rejoined: Option<Rejoined>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -174,26 +184,34 @@ impl Session {
 
     /// Ends the log.
     pub fn finish(mut self) -> LogScan {
-        if matches!(self.decoding, Decoding::Transcoded(_)) {
-            self.transcode_held(Rest::Nothing);
-        } else {
-            self.take_block(Rest::Nothing);
+        self.end();
+        if let Some(Rejoined { unfold, session: Some(mut session) }) = self.rejoined.take()
+            && let Some(belief) = unfold.belief()
+        {
+            session.end();
+            merge(&mut self.kept, session.kept, belief);
         }
         let breaks = self.first_line - 1 + count_lines(&self.text[..self.filled]);
         let open = self.filled > 0 && self.text[self.filled - 1] != b'\n';
         let (telling, tail) = self.recent.finish(breaks);
         let totals = self.kept.iter().map(|(pattern, kept)| (*pattern, kept.total)).collect();
-        let mut hits: Vec<(u64, Hit)> =
-            self.kept.into_values().flat_map(|kept| kept.first.into_iter().chain(kept.last)).collect();
-        hits.sort_by_key(|(start, hit)| (*start, hit.pattern));
         LogScan {
             source: self.source,
-            hits: hits.into_iter().map(|(_, hit)| hit).collect(),
+            hits: in_order(self.kept),
             totals,
             telling,
             tail,
             lines: breaks + u64::from(open),
             bytes: self.bytes,
+        }
+    }
+
+    /// Searches what is left.
+    fn end(&mut self) {
+        if matches!(self.decoding, Decoding::Transcoded(_)) {
+            self.transcode_held(Rest::Nothing);
+        } else {
+            self.take_block(Rest::Nothing);
         }
     }
 
@@ -268,9 +286,16 @@ impl Session {
             Rest::Nothing => text.len(),
             Rest::MoreComes => self.shared.complete_up_to(text).max(self.searched),
         };
-        let stretch = Stretch { text, first_line: self.first_line, offset: self.offset, at_line: self.at_line };
+        let (first_line, offset) = (self.first_line, self.offset);
+        let stretch = Stretch { text, first_line, offset, at_line: self.at_line, folds: &self.folds };
         self.shared.search(stretch, self.searched, to, &mut self.kept);
         self.recent.push(&text[self.searched..to]);
+        if let Some(rejoined) = &mut self.rejoined {
+            let searched = &text[..self.searched];
+            let before =
+                || Fold { at: 0, bytes: offset + searched.len() as u64, lines: first_line - 1 + count_lines(searched) };
+            rejoined.push(&self.shared, &text[self.searched..to], rest, before);
+        }
         self.searched = to;
         if rest == Rest::Nothing {
             return;
@@ -283,31 +308,22 @@ impl Session {
         self.filled -= from;
         self.searched -= from;
         self.looked_at = self.filled;
+        let passed = self.folds.partition_point(|fold| fold.at <= self.offset);
+        self.folds.drain(..passed.saturating_sub(1));
     }
 }
 
-impl Kept {
-    /// Takes a window's matches in order, writing out those that are kept.
-    fn take(&mut self, matches: &[Match], write_out: impl Fn(&Match) -> Hit) {
-        for (index, found) in matches.iter().enumerate() {
-            // Found again from the next anchor or block.
-            if found.start < self.end {
-                continue;
-            }
-            self.end = found.end;
-            self.total += 1;
-            if self.first.len() < KEPT_EACH {
-                self.first.push((found.start, write_out(found)));
-                continue;
-            }
-            if index + KEPT_EACH < matches.len() {
-                continue;
-            }
-            if self.last.len() == KEPT_EACH {
-                self.last.pop_front();
-            }
-            self.last.push_back((found.start, write_out(found)));
-        }
+impl Rejoined {
+    fn push(&mut self, shared: &Arc<Shared>, text: &[u8], rest: Rest, before: impl FnOnce() -> Fold) {
+        let part = match rest {
+            Rest::MoreComes => Part::Some,
+            Rest::Nothing => Part::Last,
+        };
+        let Some(stretch) = self.unfold.push(text, part, before) else { return };
+        let new = || Box::new(Session { decoding: Decoding::AsIs, ..Session::new(shared) });
+        let session = self.session.get_or_insert_with(new);
+        session.folds.extend(stretch.folds);
+        session.feed(&stretch.text);
     }
 }
 

@@ -8,6 +8,7 @@ use regex::bytes::{Captures, Regex};
 use super::Hit;
 use super::decode::readable;
 use super::normalise::{normalise, unwrapped, visible};
+use super::unfold::{Fold, missing};
 
 /// A match reaches no further than this from its anchor, in bytes, whatever its lines.
 pub const REACH: usize = 32 << 10;
@@ -30,6 +31,8 @@ pub struct Stretch<'a> {
     pub offset: u64,
     /// `text` begins at a line's beginning.
     pub at_line: bool,
+    /// Where `text` leaves out something of the log; `first_line` and `offset` count without it.
+    pub folds: &'a [Fold],
 }
 
 /// Where an anchor stands, or may stand: in escaped lines the place is not exact.
@@ -44,6 +47,8 @@ pub struct Match {
     /// Places in the log, for telling repetitions.
     pub start: u64,
     pub end: u64,
+    /// Line breaks that the text leaves out before its beginning and before its end.
+    left_out: [u64; 2],
     found: usize,
     first: usize,
     last: usize,
@@ -148,9 +153,13 @@ impl<'a> Window<'a> {
             if !self.holds_one_of(places, first, last, start, end) {
                 continue;
             }
+            let (from, to) = (self.offset_of(first, start), self.offset_of(last, end));
+            let before = missing(self.stretch.folds, from);
+            let inside = missing(self.stretch.folds, self.end_of(last, end).saturating_sub(1).max(from));
             matches.push(Match {
-                start: self.offset_of(first, start),
-                end: self.offset_of(last, end),
+                start: from + before.bytes,
+                end: to + missing(self.stretch.folds, to.saturating_sub(1)).bytes,
+                left_out: [before.lines, inside.lines],
                 found: found.start(),
                 first,
                 last,
@@ -165,10 +174,11 @@ impl<'a> Window<'a> {
         let captures = regex.captures_at(&self.text, found.found);
         // Counted for matches only: most windows have none.
         let first_line = self.stretch.first_line + count_lines(&self.stretch.text[..self.start]);
+        let [left_out_before, left_out] = found.left_out;
         Hit {
             pattern,
-            first_line: first_line + self.parts[found.first].below,
-            last_line: first_line + self.parts[found.last].below,
+            first_line: first_line + self.parts[found.first].below + left_out_before,
+            last_line: first_line + self.parts[found.last].below + left_out,
             text: self.excerpt(found.first, found.last, found.shown),
             captures: captures.map(|captures| named(regex, &captures)).unwrap_or_default(),
         }
@@ -181,6 +191,12 @@ impl<'a> Window<'a> {
     fn offset_of(&self, part: usize, at: usize) -> u64 {
         let part = &self.parts[part];
         self.stretch.offset + (part.start + (at - part.at)) as u64
+    }
+
+    /// Like `offset_of`, but with what normalising took away before it: the last place where it may end.
+    fn end_of(&self, part: usize, at: usize) -> u64 {
+        let next = self.parts.get(part + 1).map_or(self.text.len(), |next| next.at);
+        self.stretch.offset + (self.parts[part].end - (next - 1 - at).min(self.parts[part].end)) as u64
     }
 
     /// A match elsewhere in the window has its own anchor, and may be cut off by the window's edge here.

@@ -20,6 +20,10 @@ pub const BROKEN: &str = r####"
 ! 47:9: `lines` is out of range
 
 - lines = 12
++ side = "after"
+! 47:1: unknown field `side`
+
+- lines = 12
 + lines = "12"
 ! 47:9: `signature[0].lines` is of the wrong type: string
 

@@ -1,0 +1,81 @@
+//! The matches of one pattern that are kept, and those of a rejoined log put to those of the log as it stands.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::Hit;
+use super::unfold::Belief;
+use super::window::Match;
+
+/// Hits kept of each pattern: so many first ones, and as many last ones.
+const KEPT_EACH: usize = 32;
+
+/// Hits of one pattern, each with its place in the log.
+#[derive(Default)]
+pub struct Kept {
+    first: Vec<(u64, Hit)>,
+    last: VecDeque<(u64, Hit)>,
+    pub total: u64,
+    /// Where the newest one ends.
+    end: u64,
+}
+
+impl Kept {
+    /// Takes a window's matches in order, writing out those that are kept.
+    pub fn take(&mut self, matches: &[Match], write_out: impl Fn(&Match) -> Hit) {
+        for (index, found) in matches.iter().enumerate() {
+            // Found again from the next anchor or block.
+            if found.start < self.end {
+                continue;
+            }
+            self.end = found.end;
+            self.total += 1;
+            if self.first.len() < KEPT_EACH {
+                self.first.push((found.start, write_out(found)));
+                continue;
+            }
+            if index + KEPT_EACH < matches.len() {
+                continue;
+            }
+            if self.last.len() == KEPT_EACH {
+                self.last.pop_front();
+            }
+            self.last.push_back((found.start, write_out(found)));
+        }
+    }
+
+    fn into_hits(self) -> impl Iterator<Item = (u64, Hit)> {
+        self.first.into_iter().chain(self.last)
+    }
+
+    /// Adds what a rejoined text showed of the same pattern.
+    fn add(&mut self, rejoined: Self, belief: Belief) {
+        let total = self.total.max(rejoined.total);
+        let mut plain: Vec<(u64, Hit)> = std::mem::take(self).into_hits().collect();
+        let mut rejoined: Vec<(u64, Hit)> = rejoined.into_hits().collect();
+        let overlap = |one: &Hit, other: &Hit| one.first_line <= other.last_line && other.first_line <= one.last_line;
+        match belief {
+            Belief::Strong => plain.retain(|(_, hit)| !rejoined.iter().any(|(_, other)| overlap(hit, other))),
+            Belief::Weak => rejoined.retain(|(_, hit)| !plain.iter().any(|(_, other)| overlap(hit, other))),
+        }
+        plain.append(&mut rejoined);
+        plain.sort_by_key(|(start, _)| *start);
+        self.total = total.max(plain.len() as u64);
+        self.last = plain.split_off(plain.len().min(KEPT_EACH)).into();
+        self.last.drain(..self.last.len().saturating_sub(KEPT_EACH));
+        self.first = plain;
+    }
+}
+
+/// Adds the hits of a rejoined text to those of the log as it stands.
+pub fn merge(kept: &mut BTreeMap<usize, Kept>, rejoined: BTreeMap<usize, Kept>, belief: Belief) {
+    for (pattern, of_pattern) in rejoined {
+        kept.entry(pattern).or_default().add(of_pattern, belief);
+    }
+}
+
+/// Lists all hits in order of appearance.
+pub fn in_order(kept: BTreeMap<usize, Kept>) -> Vec<Hit> {
+    let mut hits: Vec<(u64, Hit)> = kept.into_values().flat_map(Kept::into_hits).collect();
+    hits.sort_by_key(|(start, hit)| (*start, hit.pattern));
+    hits.into_iter().map(|(_, hit)| hit).collect()
+}
