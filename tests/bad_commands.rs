@@ -54,14 +54,14 @@ fn a_missing_tool_that_is_the_command_is_known() {
     for (program, id) in [("clang", "tda-1.1"), ("bishengir-compile", "tda-1.4")] {
         let mut sandbox = Sandbox::new();
         sandbox.set("PATH", "/nonexistent");
-        let told = sandbox.fix(&["run", "--", program, "x.c"]);
+        let told = sandbox.fix(["run", "--", program, "x.c"]);
         assert_eq!(told.code, 127, "{}", told.stderr);
         assert!(told.stderr.contains(id), "{}", told.stderr);
-        let told = sandbox.fix(&["run", "--json", "--", program, "x.c"]);
+        let told = sandbox.fix(["run", "--json", "--", program, "x.c"]);
         let document: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
         assert_eq!((told.code, &document["findings"][0]["id"]), (127, &id.into()), "{document}");
     }
-    let told = Sandbox::new().fix(&["run", "--json", "--", "no-such-program"]);
+    let told = Sandbox::new().fix(["run", "--json", "--", "no-such-program"]);
     let document: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
     assert!(document.get("findings").is_none(), "{document}");
 }

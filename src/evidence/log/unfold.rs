@@ -253,6 +253,10 @@ fn goes_on(text: &[u8], at: usize, end: usize, width: usize) -> bool {
         return false;
     }
     let kind = beginning(next);
+    // Where all lines are of one length and kind, each of them looks full.
+    if beginning(&text[at..]) == kind {
+        return false;
+    }
     // The line itself, and those before it that do not go on another one.
     let mut start = at;
     for _ in 0..NEIGHBOURS {

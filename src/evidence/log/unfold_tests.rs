@@ -105,6 +105,10 @@ fn lines_of_one_length_are_not_rejoined() {
     let table = format!("+{0}+\n|{1}|\n|{1}|\n+{0}+\n", "-".repeat(70), "a".repeat(70));
     let ninja = (10..60).map(|n| format!("[{n}/99] Building CXX object lib/CMakeFiles/x.dir/file{n}.cpp.o\n"));
     let ninja: String = ninja.collect();
+    let same = (100_000..103_000)
+        .map(|n| format!("[{n}/999999] Building CXX object lib/Target/CMakeFiles/Target.dir/Source.cpp.o\n"));
+    let same: String = same.collect();
+    assert_eq!(rejoined(same.as_bytes(), 50_000).0, None);
     let long = format!("{}\n{BUILD}", "x".repeat(MOST_WIDTH + 1));
     for log in [libraries, &table, &ninja, &long, "", "\n\n", "short\nlines\n"] {
         assert_eq!(rejoined(log.as_bytes(), log.len().max(1)).0, None, "{log}");
