@@ -23,8 +23,8 @@ mod recipe {
     mod vocabulary;
 
     pub use model::{
-        Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature, Stage,
-        Step, TextTemplate, Value, Values,
+        Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature,
+        Stage, Step, TextTemplate, Value, Values,
     };
     pub use source::RecipeError;
     pub use template::{Template, TemplateError};

@@ -56,6 +56,30 @@ fn a_stale_llvm_dir_goes_with_its_tree_and_settings_are_carried_over() {
 }
 
 #[test]
+fn a_preset_tells_which_tree_of_two_is_meant() {
+    let sandbox = sandbox();
+    let installs = Installs::two_commits(&sandbox);
+    sandbox.write(
+        "CMakePresets.json",
+        r#"{"version": 3, "configurePresets": [
+            {"name": "base", "hidden": true, "generator": "Ninja", "binaryDir": "${sourceDir}/out/${presetName}"},
+            {"name": "dev", "inherits": "base"}, {"name": "other", "inherits": "base"}]}"#,
+    );
+    let (old, new) = (installs.library("llvm-old"), installs.library("llvm-new"));
+    for preset in ["dev", "other"] {
+        sandbox.run("cmake", ["--preset", preset, &old, "-DMY_OPT=7"]).expect(0);
+    }
+    let other = contents(&sandbox.project().join("out/other"));
+    let command = ["cmake", "--preset", "dev", &new, "-DAPP_BACKENDS=amd"].map(str::to_owned).to_vec();
+    Story::new(&sandbox, command, MISSING).is_repaired("tda-1.9", &[], |_| {
+        let tree = sandbox.project().join("out/dev");
+        assert!(built_with(&tree).contains("llvm-new"));
+        assert_eq!(cached(&tree, "MY_OPT").as_deref(), Some("7"));
+    });
+    assert_same(&other, &contents(&sandbox.project().join("out/other")));
+}
+
+#[test]
 fn a_stale_mlir_dir_tells_where_llvm_dir_was_rewritten() {
     let sandbox = sandbox();
     let installs = Installs::with_app(&sandbox);

@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 
 use super::Host;
+use super::cmake_presets::{configure_preset, tree_of_build_preset};
 use crate::os::AbsPath;
 
 /// A build that a command does.
@@ -123,11 +124,20 @@ const CMAKE_OTHER_CALLS: &[&str] = &["-E", "-P", "-N", "--version", "-version", 
 
 fn cmake(arguments: &[String], folder: &AbsPath, host: &dyn Host) -> Option<BuildCommand> {
     if let Some(at) = arguments.iter().position(|word| word == "--build" || word == "--install") {
-        let tree = arguments.get(at + 1).filter(|word| is_literal(word) && !word.starts_with('-'))?;
-        return Some(BuildCommand::Build { tree: folder.resolve(tree) });
+        let words = &arguments[at + 1..];
+        let preset = match words {
+            [option, name, ..] if option == "--preset" => Some(name.as_str()),
+            [word, ..] => word.strip_prefix("--preset="),
+            [] => None,
+        };
+        let tree = match preset {
+            Some(name) => tree_of_build_preset(host, folder, name)?,
+            None => folder.resolve(words.first().filter(|word| is_literal(word) && !word.starts_with('-'))?),
+        };
+        return Some(BuildCommand::Build { tree });
     }
     let mut configure = Configure { source: None, tree: None, defines: Vec::new(), generator: None };
-    let (mut positional, mut preset) = (None, false);
+    let (mut positional, mut preset) = (None, None);
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         if CMAKE_OTHER_CALLS.contains(&word.as_str()) || word.starts_with("--help") {
@@ -151,7 +161,7 @@ fn cmake(arguments: &[String], folder: &AbsPath, host: &dyn Host) -> Option<Buil
             "-S" | "-H" if is_literal(&value) => configure.source = Some(folder.resolve(value)),
             "-B" if is_literal(&value) => configure.tree = Some(folder.resolve(value)),
             "-S" | "-H" | "-B" => return None,
-            "--preset" => preset = true,
+            "--preset" => preset = Some(value),
             _ => {}
         }
     }
@@ -168,8 +178,15 @@ fn cmake(arguments: &[String], folder: &AbsPath, host: &dyn Host) -> Option<Buil
         None if configure.source.is_none() => configure.source = Some(folder.clone()),
         None => {}
     }
-    if !preset {
+    let Some(name) = preset else {
         configure.tree.get_or_insert_with(|| folder.clone());
+        return Some(BuildCommand::Configure(configure));
+    };
+    // What the command line gives goes before the preset.
+    if let Some(preset) = configure.source.as_ref().and_then(|source| configure_preset(host, source, &name)) {
+        configure.tree = configure.tree.or(preset.tree);
+        configure.generator = configure.generator.or(preset.generator);
+        configure.defines.extend(preset.defines);
     }
     Some(BuildCommand::Configure(configure))
 }
@@ -327,6 +344,9 @@ mod tests {
             std::fs::create_dir(root.resolve(tree)).unwrap();
             std::fs::write(root.resolve(tree).as_path().join("CMakeCache.txt"), "").unwrap();
         }
+        let presets = r#"{"configurePresets": [{"name": "here", "binaryDir": "p", "generator": "Ninja",
+            "cacheVariables": {"P": "1"}}], "buildPresets": [{"name": "built", "configurePreset": "here"}]}"#;
+        std::fs::write(root.resolve("CMakePresets.json"), presets).unwrap();
         let host = LocalHost::new(root.clone(), [], Box::new(NoGit));
         let command: Vec<OsString> = shell_words::split(line).unwrap().into_iter().map(OsString::from).collect();
         let show = |path: &AbsPath| path.to_string().replacen(&root.to_string(), "~", 1);
@@ -355,6 +375,10 @@ mod tests {
             ("cmake b", "configure - in ~/b [] -"),
             ("cmake --preset dev", "configure ~ in - [] -"),
             ("cmake --preset=dev -B b", "configure ~ in ~/b [] -"),
+            ("cmake --preset here -DX=1", "configure ~ in ~/p [X P] Ninja"),
+            ("cmake -S sub --preset here", "configure ~/sub in - [] -"),
+            ("cmake --build --preset built -j4", "build ~/p"),
+            ("cmake --build --preset=none", ""),
             ("cmake --build b -j4", "build ~/b"),
             ("cmake --install b", "build ~/b"),
             ("cmake --version", ""),

@@ -5,6 +5,7 @@
 pub mod build_command;
 pub mod build_tree;
 pub mod cann_codes;
+pub mod cmake_presets;
 mod git;
 pub mod host;
 mod interrogate;

@@ -28,8 +28,8 @@ mod text;
 mod vocabulary;
 
 pub use model::{
-    Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature, Stage,
-    Step, TextTemplate, Value, Values,
+    Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature,
+    Stage, Step, TextTemplate, Value, Values,
 };
 pub use names::RESERVED;
 pub use parse::parse;

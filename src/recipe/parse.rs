@@ -6,8 +6,8 @@ use super::check::{self, Rules};
 use super::reader::Reader;
 use super::source::{RecipeError, Source};
 use super::{
-    Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature, Stage,
-    Step, Vocabulary,
+    Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature,
+    Stage, Step, Vocabulary,
 };
 
 /// No recipe is longer; a file that is was not written by hand.
