@@ -5,6 +5,7 @@
 pub mod build_command;
 pub mod build_tree;
 pub mod cann_codes;
+pub mod conda;
 mod git;
 pub mod host;
 mod interrogate;
@@ -18,5 +19,5 @@ pub mod present_source;
 pub mod questions;
 
 pub use git::{tracked_file, tracked_folder};
-pub use host::{FileKind, GitState, Host, LocalHost, Metadata};
+pub use host::{FileKind, GitState, Host, LocalHost, Metadata, Network, OnlineError};
 pub use interrogate::{Machine, ProbeAnswer, ask, interrogate};

@@ -13,6 +13,7 @@ pub mod pty;
 pub mod signals;
 pub mod terminal;
 pub mod trees;
+pub mod web;
 
 pub use name::Name;
 pub use path::{AbsPath, PathError};

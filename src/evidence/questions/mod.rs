@@ -8,6 +8,7 @@ mod cmake_cache;
 mod cmake_llvm;
 mod cmake_products;
 mod cmake_tree;
+mod conda_channel;
 mod distribution;
 mod library_folder;
 mod object_kind;
@@ -113,6 +114,7 @@ const SUBJECTS: &[&[Question]] = &[
     cmake_llvm::QUESTIONS,
     cmake_products::QUESTIONS,
     cmake_tree::QUESTIONS,
+    conda_channel::QUESTIONS,
     library_folder::QUESTIONS,
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,

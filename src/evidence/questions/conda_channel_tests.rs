@@ -1,0 +1,1 @@
+//! Tests of the questions about conda's channels.

@@ -1,0 +1,1 @@
+//! Tests of the verb that takes channels out.
