@@ -217,8 +217,10 @@ fn only_cut(made: &Made, after: &str, left: usize) {
         }
         at = found + 1;
     }
-    assert!(old[at..].iter().all(|gone| gone.contains(DEAD) || left == 0), "{}\n→\n{after}", made.text);
     // Without a last line break, one goes with the last entry: a blank line above it may then end the file.
+    let is_blank_at_end = |gone: &str| gone.trim().is_empty() && !made.text.ends_with('\n');
+    let goes = |gone: &&str| gone.contains(DEAD) || left == 0 || is_blank_at_end(gone);
+    assert!(old[at..].iter().all(goes), "{}\n→\n{after}", made.text);
     if left > 0 && made.text.ends_with('\n') {
         assert!(after.ends_with('\n'), "{}\n→\n{after}", made.text);
     }
@@ -242,12 +244,12 @@ fn the_readers_of_conda_read_the_same() {
     let python = tools::yaml_readers().join("python");
     let sandbox = Sandbox::new();
     let mut cases = Vec::new();
-    for seed in 20_000..21_500 {
+    for seed in 20_000..20_600 {
         let made = file(seed);
         let Ok(Edited { after, left, .. }) = edit(&made) else { continue };
         cases.push(json!({"before": made.text, "after": after, "path": made.path, "left": left, "dead": DEAD}));
     }
-    assert!(cases.len() > 1300, "{}", cases.len());
+    assert!(cases.len() > 500, "{}", cases.len());
     let file = sandbox.root().join("cases.json");
     fs::write(&file, serde_json::to_vec(&cases).unwrap()).unwrap();
     let script = r#"
