@@ -154,7 +154,7 @@ fn another_answer_than_404_is_no_issue() {
 fn an_environment_file_is_edited() {
     let (sandbox, channels) = lab();
     let before = format!(
-        "name: made\nchannels:\n- {}\n- {}\n- nodefaults\ndependencies:\n- demo # 依赖\n",
+        "name: made\nchannels:\n- {}\n- {}\ndependencies:\n- demo # 依赖\n",
         channels.url("gone"),
         channels.url("main")
     );

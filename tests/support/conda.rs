@@ -40,6 +40,9 @@ pub fn install(sandbox: &mut Sandbox) {
     sandbox.set("CONDA_ROOT", sandbox.root().join("conda"));
     sandbox.set("CONDA_PKGS_DIRS", sandbox.root().join("packages"));
     sandbox.set("CONDA_SOLVER", "classic");
+    // What conda keeps for itself in HOME is no part of the story.
+    sandbox.set("CONDA_NUMBER_CHANNEL_NOTICES", "0");
+    sandbox.set("CONDA_REGISTER_ENVS", "false");
 }
 
 impl Channels {

@@ -236,7 +236,7 @@ impl Merged<'_> {
         } else if name == "defaults" {
             self.defaults()
         } else {
-            let location = self.location(&name).unwrap_or(alias);
+            let location = self.location(host, &name).unwrap_or(alias);
             return add(origin, format!("{}/{name}", location.trim_end_matches('/')));
         };
         for (origin, text) in members {
@@ -247,8 +247,31 @@ impl Merged<'_> {
         }
     }
 
+    /// Returns where the member of a group lies that has this name: conda knows members by their paths too, so that
+    /// `pkgs/r` beside a mirror's `default_channels` is that mirror's.
+    fn location_of_member(&self, host: &dyn Host, name: &str) -> Option<String> {
+        let alias = Base::of(&self.alias())?;
+        let groups = self.sources.iter().flat_map(|source| source.groups.iter());
+        let mut members: Vec<Word> = groups.flat_map(|(group, _)| self.group(group)).collect();
+        if !self.has_group("defaults") {
+            members.extend(self.defaults());
+        }
+        members.iter().rev().find_map(|(_, text)| {
+            let text = channel::expanded(host, text);
+            let Some(base) = Base::of(&text) else {
+                return (text.trim_matches('/') == name).then(|| alias.url());
+            };
+            let place = base.place.strip_prefix(&alias.place).map_or_else(
+                || base.place.split_once('/').map(|(host, path)| (host.to_owned(), path)),
+                |path| Some((alias.place.clone(), path)),
+            );
+            let (place, path) = place?;
+            (path.trim_matches('/') == name).then(|| format!("{}://{place}", base.scheme))
+        })
+    }
+
     /// Returns what `custom_channels` says of a name, or of the longest part of it that stands there.
-    fn location(&self, name: &str) -> Option<String> {
+    fn location(&self, host: &dyn Host, name: &str) -> Option<String> {
         let mut part = name;
         loop {
             let named = self.sources.iter().rev().find_map(|source| source.custom_channels.get(part));
@@ -257,6 +280,9 @@ impl Merged<'_> {
             }
             if part == "pkgs/pro" {
                 return Some("https://repo.anaconda.com".to_owned());
+            }
+            if let Some(location) = self.location_of_member(host, part) {
+                return Some(location);
             }
             part = part.rsplit_once('/')?.0;
         }
