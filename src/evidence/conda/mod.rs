@@ -6,6 +6,7 @@
 mod channel;
 mod command;
 mod removal;
+mod solver;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::recipe::Text;
 pub use channel::{Base, Dead};
 pub use command::{CondaCommand, Tool};
 pub use removal::{removed, written_defaults};
+pub use solver::{Solver, solver};
 pub use sources::{Broken, Source, SourceKind, user_file};
 
 /// What `defaults` stands for where no configuration says so.
@@ -36,6 +38,8 @@ pub struct Effective {
     pub channels: Vec<Channel>,
     /// Configuration that cannot be taken as conda takes it.
     pub broken: Vec<Broken>,
+    /// Lists without entries, and their lines.
+    pub empty_lists: Vec<(AbsPath, u32)>,
     /// Conda logs in, or goes by a proxy of its own, for some channel: an answer to us is not the answer to conda.
     pub has_own_ways: bool,
 }
@@ -120,7 +124,12 @@ pub fn effective(host: &dyn Host, command: Option<&[OsString]>) -> Effective {
         config.resolve(host, origin, &text, &mut channels);
     }
     let has_own_ways = read.sources.iter().any(|source| source.has_own_ways) || sources::has_tokens(host);
-    Effective { command, channels, broken: read.broken, has_own_ways }
+    let empty = |source: &Source| match (&source.kind, source.channels()) {
+        (SourceKind::File(file), Some((_, list))) if list.entries.is_empty() => Some((file.clone(), list.line)),
+        (SourceKind::File(_) | SourceKind::Variable(_), _) => None,
+    };
+    let empty_lists = read.sources.iter().filter_map(empty).collect();
+    Effective { command, channels, broken: read.broken, empty_lists, has_own_ways }
 }
 
 impl Effective {

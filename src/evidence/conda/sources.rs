@@ -22,6 +22,8 @@ pub struct Source {
     /// `custom_multichannels`.
     pub groups: Vec<(String, List)>,
     pub channel_alias: Option<String>,
+    /// Which solver shall be used.
+    pub solver: Option<String>,
     /// Logs in or goes by a proxy of its own.
     pub has_own_ways: bool,
 }
@@ -49,6 +51,9 @@ pub struct Read {
     pub broken: Vec<Broken>,
 }
 
+/// Variables that name the solver; the second is what older versions have.
+pub const SOLVER_VARIABLES: [&str; 2] = ["CONDA_SOLVER", "CONDA_EXPERIMENTAL_SOLVER"];
+
 const CHANNELS: &str = "channels";
 const DEFAULT_CHANNELS: &str = "default_channels";
 
@@ -60,6 +65,7 @@ impl Source {
             custom_channels: BTreeMap::new(),
             groups: Vec::new(),
             channel_alias: None,
+            solver: None,
             has_own_ways: false,
         }
     }
@@ -148,7 +154,7 @@ fn named(host: &dyn Host) -> Option<AbsPath> {
 }
 
 /// Where conda itself is installed.
-fn root(host: &dyn Host, tool: Tool) -> Option<AbsPath> {
+pub fn root(host: &dyn Host, tool: Tool) -> Option<AbsPath> {
     let folder = |name: &str| host.env(name).and_then(|value| AbsPath::new(value).ok());
     if tool == Tool::Mamba
         && let Some(root) = folder("MAMBA_ROOT_PREFIX")
@@ -219,6 +225,8 @@ fn of_file(host: &dyn Host, file: &AbsPath) -> Result<Source, Broken> {
     }
     source.channel_alias =
         yaml.text(&["channel_alias"]).map(|alias| located(&alias.text)).filter(|alias| !alias.is_empty());
+    let solver = ["solver", "experimental_solver"].iter().find_map(|key| yaml.text(&[key]));
+    source.solver = solver.map(|solver| solver.text.trim().to_lowercase());
     source.has_own_ways = ["channel_settings", "proxy_servers"]
         .iter()
         .any(|key| !yaml.keys(&[key]).is_empty() || yaml.list(&[key]).is_ok_and(|list| list.is_some()));
@@ -256,6 +264,12 @@ fn variables(host: &dyn Host) -> Vec<Source> {
         }
         let mut source = Source::new(SourceKind::Variable(name));
         source.lists.insert(key, (Vec::new(), List { entries, line: 1, comment: String::new() }));
+        all.push(source);
+    }
+    for name in SOLVER_VARIABLES {
+        let Some(solver) = value(name) else { continue };
+        let mut source = Source::new(SourceKind::Variable(name));
+        source.solver = Some(solver.trim().to_lowercase());
         all.push(source);
     }
     if let Some(alias) = value("CONDA_CHANNEL_ALIAS") {

@@ -9,6 +9,7 @@ mod cmake_llvm;
 mod cmake_products;
 mod cmake_tree;
 mod conda_channel;
+mod conda_setup;
 mod distribution;
 mod library_folder;
 mod object_kind;
@@ -115,6 +116,7 @@ const SUBJECTS: &[&[Question]] = &[
     cmake_products::QUESTIONS,
     cmake_tree::QUESTIONS,
     conda_channel::QUESTIONS,
+    conda_setup::QUESTIONS,
     library_folder::QUESTIONS,
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
