@@ -304,3 +304,49 @@ fn a_file_without_permission_stays_as_it_is() {
     assert_same(&home, &picture(&sandbox.home()));
     fs::set_permissions(sandbox.home(), fs::Permissions::from_mode(0o755)).unwrap();
 }
+
+#[test]
+fn the_classic_solver_stands_in_for_one_that_is_not_there() {
+    let (mut sandbox, channels) = lab();
+    write(sandbox.home().join(".condarc"), &format!("channels: [{}]\n", channels.url("main")));
+    write(sandbox.root().join("conda/lib/python3.11/site-packages/conda/__init__.py"), "");
+    sandbox.unset("CONDA_SOLVER");
+    let mut story = create(&sandbox);
+    story.message = "it was not recognized. Choose one of: classic".to_owned();
+    story.fails();
+    story.fix_command(&["run", "--yes"]).expect(1);
+    story
+        .fix_command(&["run", "--yes=confirm"])
+        .expect(0)
+        .says("conda-libmamba-solver-missing")
+        .says("CONDA_SOLVER")
+        .says("repaired and verified");
+    assert!(is_made(&sandbox));
+}
+
+#[test]
+fn a_solver_that_is_there_and_cannot_be_loaded_is_left_alone() {
+    let (mut sandbox, channels) = lab();
+    write(sandbox.home().join(".condarc"), &format!("channels: [{}]\n", channels.url("main")));
+    let plugin = sandbox.root().join("conda/lib/python3.11/site-packages/conda_libmamba_solver/__init__.py");
+    write(plugin, "");
+    // A program that says what conda says: its own search goes by Python's metadata, which is whole here.
+    let said = "Error while loading conda entry point: conda-libmamba-solver (libarchive.so.19: cannot open shared \
+                object file: No such file or directory)\n\nCondaValueError: You have chosen a non-default solver \
+                backend (libmamba) but it was not recognized. Choose one of: classic";
+    let program = write(sandbox.root().join("bin/conda"), &format!("#!/bin/sh\nprintf '%s\\n' '{said}' >&2\nexit 1\n"));
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.unset("CONDA_SOLVER");
+    let mut story = create(&sandbox);
+    story.message = "it was not recognized".to_owned();
+    story.is_left_alone(&[]).says("libarchive.so.19 is gone");
+}
+
+#[test]
+fn an_emptied_list_of_channels_is_named() {
+    let (sandbox, _channels) = lab();
+    let file = write(sandbox.home().join(".condarc"), "ssl_verify: true\nchannels: []\n");
+    let mut story = create(&sandbox);
+    story.message = "NoChannelsConfiguredError".to_owned();
+    story.is_left_alone(&[]).says("conda-no-channels").says(&format!("`{}`:2", file.display()));
+}

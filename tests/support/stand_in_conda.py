@@ -24,7 +24,7 @@ def search_path():
 
 
 def configuration():
-    merged = {"channels": [], "default_channels": [], "custom_channels": {}, "custom_multichannels": {}, "channel_alias": "https://conda.anaconda.org"}
+    merged = {"channels": [], "default_channels": [], "custom_channels": {}, "custom_multichannels": {}, "channel_alias": "https://conda.anaconda.org", "solver": "libmamba"}
     for file in search_path():
         if not file.is_file():
             continue
@@ -33,7 +33,8 @@ def configuration():
             merged[key] = list(settings.get(key) or []) + merged[key]
         for key in ("custom_channels", "custom_multichannels"):
             merged[key].update(settings.get(key) or {})
-        merged["channel_alias"] = settings.get("channel_alias", merged["channel_alias"])
+        for key in ("channel_alias", "solver"):
+            merged[key] = settings.get(key, merged[key])
     for key in ("channels", "default_channels"):
         named = os.environ.get("CONDA_" + key.upper(), "")
         merged[key] = [word.strip() for word in named.split(",") if word.strip()] + merged[key]
@@ -82,7 +83,13 @@ def main(words):
     if words[:1] == ["env"]:
         named = yaml.safe_load(pathlib.Path(file or "environment.yml").read_text()).get("channels") or []
     print("Collecting package metadata (repodata.json): ...working... ", end="", flush=True)
-    configured = [] if "nodefaults" in named else config["channels"] or ["defaults"]
+    configured = [] if "nodefaults" in named else config["channels"]
+    plugins = pathlib.Path(os.environ["CONDA_ROOT"], "lib").glob("python3*/site-packages/conda_libmamba_solver")
+    solver = os.environ.get("CONDA_SOLVER") or config["solver"]
+    if solver == "libmamba" and not any(plugins):
+        sys.exit("\nCondaValueError: You have chosen a non-default solver backend (libmamba) but it was not recognized. Choose one of: classic\n")
+    if not asked + named + configured:
+        sys.exit("\nNoChannelsConfiguredError: No channels are configured. Conda requires at least one channel to search for packages.\n")
     for word in asked + [word for word in named if word != "nodefaults"] + configured:
         for base in bases(word, config):
             fetch(base)

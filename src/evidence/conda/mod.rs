@@ -21,7 +21,7 @@ pub use channel::{Base, Dead};
 pub use command::{CondaCommand, Tool};
 pub use removal::{removed, written_defaults};
 pub use solver::{Solver, solver};
-pub use sources::{Broken, Source, SourceKind, user_file};
+pub use sources::{Broken, KeyedList, Source, SourceKind, user_file};
 
 /// What `defaults` stands for where no configuration says so.
 pub const BUILT_IN_DEFAULTS: [&str; 2] = ["https://repo.anaconda.com/pkgs/main", "https://repo.anaconda.com/pkgs/r"];
@@ -165,7 +165,7 @@ struct Merged<'a> {
 
 impl Merged<'_> {
     /// Lists the entries that conda puts together; what comes after a `#!final` does not count.
-    fn words(&self, of: &dyn Fn(&Source) -> Option<&(Vec<String>, List)>) -> Vec<Word> {
+    fn words(&self, of: &dyn Fn(&Source) -> Option<&KeyedList>) -> Vec<Word> {
         let mut all = Vec::new();
         for source in self.sources {
             let Some((path, list)) = of(source) else { continue };
@@ -197,7 +197,7 @@ impl Merged<'_> {
     }
 
     fn group(&self, name: &str) -> Vec<Word> {
-        let listed = |source: &Source| -> Option<(Vec<String>, List)> {
+        let listed = |source: &Source| -> Option<KeyedList> {
             let (name, list) = source.groups.iter().find(|(other, _)| other == name)?;
             Some((vec!["custom_multichannels".to_owned(), name.clone()], list.clone()))
         };

@@ -13,11 +13,14 @@ use crate::recipe::Text;
 /// Files of one folder that are looked at.
 const LIST_LIMIT: usize = 1000;
 
+/// A list of a source, and the keys that lead to it.
+pub type KeyedList = (Vec<String>, List);
+
 /// One place that settings come from, the weakest first.
 #[derive(Debug, Clone)]
 pub struct Source {
     pub kind: SourceKind,
-    lists: BTreeMap<&'static str, (Vec<String>, List)>,
+    lists: BTreeMap<&'static str, KeyedList>,
     pub custom_channels: BTreeMap<String, String>,
     /// `custom_multichannels`.
     pub groups: Vec<(String, List)>,
@@ -70,11 +73,11 @@ impl Source {
         }
     }
 
-    pub fn channels(&self) -> Option<&(Vec<String>, List)> {
+    pub fn channels(&self) -> Option<&KeyedList> {
         self.lists.get(CHANNELS)
     }
 
-    pub fn default_channels(&self) -> Option<&(Vec<String>, List)> {
+    pub fn default_channels(&self) -> Option<&KeyedList> {
         self.lists.get(DEFAULT_CHANNELS)
     }
 }
