@@ -55,6 +55,9 @@ pub struct Common {
     /// Let only the log speak: do not ask this machine
     #[arg(long, global = true)]
     pub log_only: bool,
+    /// Let questions ask web servers that your own configuration names, without credentials
+    #[arg(long, global = true)]
+    pub online: bool,
     /// Give a parameter of the issue a value (repeatable)
     #[arg(long, value_name = "NAME=VALUE", global = true)]
     pub set: Vec<String>,

@@ -16,7 +16,7 @@ use super::output;
 use super::{Refused, convert, vocabulary};
 use crate::change::{AbsPath, AllowedRoots, EnvOverlay};
 use crate::diff::{Colour, ScreenStyle};
-use crate::evidence::LocalHost;
+use crate::evidence::{LocalHost, Network};
 use crate::os::git::GitKnowledge;
 use crate::os::signals::{self, Interrupts};
 use crate::os::terminal::escape_for_terminal;
@@ -34,6 +34,7 @@ pub struct Session {
     project: AbsPath,
     env: BTreeMap<OsString, OsString>,
     host: LocalHost,
+    network: Network,
     lang: Lang,
     vocabulary: Vocabulary,
 }
@@ -66,13 +67,14 @@ impl Session {
             }
         };
         let env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        let host = host_in(&project, &env);
+        let network = if common.online { Network::Allowed } else { Network::NotAllowed };
+        let host = host_in(&project, &env, network);
         let given = common.lang.map(|lang| match lang {
             Language::Zh => Lang::Zh,
             Language::En => Lang::En,
         });
         let lang = Lang::choose(given, |name| std::env::var(name).ok());
-        Ok(Self { common, caller, project, env, host, lang, vocabulary: vocabulary::vocabulary() })
+        Ok(Self { common, caller, project, env, host, network, lang, vocabulary: vocabulary::vocabulary() })
     }
 
     pub fn host(&self) -> &LocalHost {
@@ -81,7 +83,7 @@ impl Session {
 
     /// The machine as the user's command sees it after the repair.
     pub fn host_with(&self, overlay: &EnvOverlay) -> LocalHost {
-        host_in(&self.project, &self.env_with(overlay))
+        host_in(&self.project, &self.env_with(overlay), self.network)
     }
 
     /// This process's environment with the edits.
@@ -230,8 +232,8 @@ pub fn for_screen(text: &str) -> String {
     escape_for_terminal(redact(text).as_str())
 }
 
-fn host_in(project: &AbsPath, env: &BTreeMap<OsString, OsString>) -> LocalHost {
-    LocalHost::new(project.clone(), env.clone(), Box::new(GitKnowledge::discover(project)))
+fn host_in(project: &AbsPath, env: &BTreeMap<OsString, OsString>, network: Network) -> LocalHost {
+    LocalHost::new(project.clone(), env.clone(), Box::new(GitKnowledge::discover(project))).with_network(network)
 }
 
 /// How often a prompt looks whether it shall end, in nanoseconds.

@@ -11,6 +11,7 @@ use crate::os::AbsPath;
 use crate::os::git::Unreadable;
 pub use crate::os::survey::Tally;
 use crate::os::survey::{self, Sizes};
+use crate::os::web::{self, WebError};
 
 /// What a question may read of a machine.
 ///
@@ -44,6 +45,28 @@ pub trait Host {
     fn user(&self) -> u32;
     /// What git says about the project folder.
     fn git(&self) -> &dyn GitState;
+    /// Returns the status that a web address answers with, where the user allows to ask. Nothing that identifies the
+    /// user is sent, and no content is kept.
+    fn http_status(&self, _url: &str) -> Result<u16, OnlineError> {
+        Err(OnlineError::NotAllowed)
+    }
+}
+
+/// Why a web address was not asked, or did not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OnlineError {
+    /// Only `--online` allows to ask.
+    NotAllowed,
+    /// It leads to this other host, which is not asked.
+    Moved(String),
+    Failed(String),
+}
+
+/// Whether the network may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    Allowed,
+    NotAllowed,
 }
 
 /// What git knows, asked without running git.
@@ -88,6 +111,7 @@ pub struct LocalHost {
     home: Option<AbsPath>,
     env: BTreeMap<OsString, OsString>,
     git: Box<dyn GitState>,
+    network: Network,
 }
 
 impl LocalHost {
@@ -96,7 +120,14 @@ impl LocalHost {
         let env: BTreeMap<OsString, OsString> = env.into_iter().collect();
         let home =
             env.get(OsStr::new("HOME")).and_then(|home| AbsPath::new(home).ok()).filter(|home| home.as_path().is_dir());
-        Self { project, home, env, git }
+        Self { project, home, env, git, network: Network::NotAllowed }
+    }
+
+    /// Allows to ask the network, or not.
+    #[must_use]
+    pub fn with_network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
     }
 }
 
@@ -196,5 +227,20 @@ impl Host for LocalHost {
 
     fn git(&self) -> &dyn GitState {
         self.git.as_ref()
+    }
+
+    fn http_status(&self, url: &str) -> Result<u16, OnlineError> {
+        match self.network {
+            Network::NotAllowed => Err(OnlineError::NotAllowed),
+            Network::Allowed => {
+                let env = |name: &str| self.env(name).and_then(|value| value.into_string().ok());
+                web::status(url, &env).map_err(|error| match error {
+                    WebError::OtherHost(host) => OnlineError::Moved(host),
+                    error @ (WebError::NoUrl | WebError::Redirects | WebError::Proxy(_) | WebError::Failed(_)) => {
+                        OnlineError::Failed(error.to_string())
+                    }
+                })
+            }
+        }
     }
 }

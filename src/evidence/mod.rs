@@ -6,6 +6,7 @@ pub mod build_command;
 pub mod build_tree;
 pub mod cann_codes;
 pub mod cmake_presets;
+pub mod conda;
 mod git;
 pub mod host;
 mod interrogate;
@@ -19,5 +20,5 @@ pub mod present_source;
 pub mod questions;
 
 pub use git::{tracked_file, tracked_folder};
-pub use host::{FileKind, GitState, Host, LocalHost, Metadata, Tally};
+pub use host::{FileKind, GitState, Host, LocalHost, Metadata, Network, OnlineError, Tally};
 pub use interrogate::{Machine, ProbeAnswer, ask, interrogate};

@@ -14,6 +14,7 @@ pub mod signals;
 pub mod survey;
 pub mod terminal;
 pub mod trees;
+pub mod web;
 
 pub use name::Name;
 pub use path::{AbsPath, PathError};

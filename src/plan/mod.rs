@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 use crate::change::{AbsPath, AllowedRoots, Change, EnvOverlay, FileState, Reversible, TreeKind};
 use crate::diagnosis::Finding;
-use crate::evidence::{FileKind, Host, tracked_file};
+use crate::evidence::{FileKind, Host, Metadata, tracked_file};
 use crate::recipe::{Applicability, Step, Text, Value, Values};
 use crate::steps::{self, LowerError, Lowered, Order};
 
@@ -106,7 +106,7 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
     let mut limits = std::mem::take(&mut lowered.limits);
     let mut roots = surroundings.roots.clone();
     for (link, target) in &lowered.links {
-        if roots.containing(link).is_some() && leads_to_own_folder(host, link, target) {
+        if roots.containing(link).is_some() && leads_to_what_is_own(host, link, target) {
             roots.allow(target.clone());
         }
     }
@@ -168,11 +168,13 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
     })
 }
 
-/// Says whether a link leads to a folder of the user's own: a linked build tree (`build → /scratch/…`) is moved
-/// where it lies, and the link stays.
-fn leads_to_own_folder(host: &dyn Host, link: &AbsPath, target: &AbsPath) -> bool {
+/// Says whether a link leads to a folder or file of the user's own: a linked build tree (`build → /scratch/…`) is moved
+/// where it lies, a linked configuration file (`~/.condarc → ~/dotfiles/condarc`) is edited where it lies, and the link
+/// stays.
+fn leads_to_what_is_own(host: &dyn Host, link: &AbsPath, target: &AbsPath) -> bool {
     let real = host.real(link.as_path()).ok().and_then(|real| AbsPath::new(real).ok());
-    let own = host.follow(target.as_path()).is_ok_and(|meta| meta.kind == FileKind::Folder && meta.user == host.user());
+    let is_own = |meta: Metadata| matches!(meta.kind, FileKind::Folder | FileKind::File) && meta.user == host.user();
+    let own = host.follow(target.as_path()).is_ok_and(is_own);
     real.as_ref() == Some(target) && own && target.parent().is_some() && host.home() != Some(target)
 }
 

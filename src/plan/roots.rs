@@ -8,6 +8,7 @@ const CONFIGURATION: &[&str] = &[
     ".condarc",
     ".conda/.condarc",
     ".conda/condarc",
+    ".conda/condarc.d",
     ".config/conda",
     ".mambarc",
     ".pip/pip.conf",

@@ -3,6 +3,7 @@
 mod append_linker_flags_env;
 mod merge_linker_flags;
 mod prepend_path;
+mod remove_conda_channel;
 mod remove_files;
 mod set_aside_tree;
 mod set_env;
@@ -51,8 +52,8 @@ pub struct Lowered {
     pub notes: Vec<Text>,
     /// What is left for the user to do.
     pub advice: Vec<Text>,
-    /// Links of the user's own inside the project, with the folder that each leads to. The plan allows such a
-    /// folder when it finds the same itself.
+    /// Links of the user's own inside an allowed root, with the folder or file that each leads to. The plan allows
+    /// such a target when it finds the same itself.
     pub links: Vec<(AbsPath, AbsPath)>,
     /// Reasons that make the plan stricter than the recipe says.
     pub limits: Vec<(Applicability, Text)>,
@@ -135,6 +136,7 @@ const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
     &merge_linker_flags::VERB,
     &prepend_path::PREPEND_PATH,
+    &remove_conda_channel::REMOVE_CONDA_CHANNEL,
     &remove_files::REMOVE_FILES,
     &set_aside_tree::SET_ASIDE_TREE,
     &set_env::SET_ENV,

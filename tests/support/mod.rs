@@ -1,6 +1,7 @@
 //! What the tests share: a sandbox with its own HOME and state, pictures of trees, and the real tools.
 #![expect(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod conda;
 pub mod environment;
 pub mod labelled;
 pub mod llvm_mini;

@@ -31,6 +31,12 @@ pub fn cmake4() -> &'static Path {
     BIN.get_or_init(|| environment("cmake4", &["cmake==4.1.2", "ninja==1.13.0"]))
 }
 
+/// The readers of YAML that conda and other tools use; returns the `bin` of their Python.
+pub fn yaml_readers() -> &'static Path {
+    static BIN: OnceLock<PathBuf> = OnceLock::new();
+    BIN.get_or_init(|| environment("yaml", &["PyYAML==6.0.2", "ruamel.yaml==0.18.6"]))
+}
+
 fn environment(name: &str, packages: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("e2e");
     fs::create_dir_all(&folder).unwrap();

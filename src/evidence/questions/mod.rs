@@ -8,6 +8,8 @@ mod cmake_cache;
 mod cmake_llvm;
 mod cmake_products;
 mod cmake_tree;
+mod conda_channel;
+mod conda_setup;
 mod distribution;
 mod library_folder;
 mod object_kind;
@@ -113,6 +115,8 @@ const SUBJECTS: &[&[Question]] = &[
     cmake_llvm::QUESTIONS,
     cmake_products::QUESTIONS,
     cmake_tree::QUESTIONS,
+    conda_channel::QUESTIONS,
+    conda_setup::QUESTIONS,
     library_folder::QUESTIONS,
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
