@@ -7,6 +7,7 @@ pub mod build_tree;
 pub mod cann_codes;
 mod git;
 pub mod host;
+pub mod index_url;
 mod interrogate;
 pub mod leftovers;
 pub mod llvm_packages;
@@ -14,6 +15,7 @@ pub mod log;
 pub mod mounts;
 pub mod other_builds;
 pub mod own_files;
+pub mod pip_config;
 pub mod present_source;
 pub mod questions;
 

@@ -106,7 +106,7 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
     let mut limits = std::mem::take(&mut lowered.limits);
     let mut roots = surroundings.roots.clone();
     for (link, target) in &lowered.links {
-        if roots.containing(link).is_some() && leads_to_own_folder(host, link, target) {
+        if roots.containing(link).is_some() && leads_to_own(host, link, target) {
             roots.allow(target.clone());
         }
     }
@@ -168,11 +168,17 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
     })
 }
 
-/// Says whether a link leads to a folder of the user's own: a linked build tree (`build → /scratch/…`) is moved
-/// where it lies, and the link stays.
-fn leads_to_own_folder(host: &dyn Host, link: &AbsPath, target: &AbsPath) -> bool {
+/// Says whether a link leads to a place of the user's own: a linked build tree (`build → /scratch/…`) is moved where it
+/// lies, a linked configuration file (`pip.conf → dotfiles/…`) is edited where it lies, and the link stays.
+fn leads_to_own(host: &dyn Host, link: &AbsPath, target: &AbsPath) -> bool {
     let real = host.real(link.as_path()).ok().and_then(|real| AbsPath::new(real).ok());
-    let own = host.follow(target.as_path()).is_ok_and(|meta| meta.kind == FileKind::Folder && meta.user == host.user());
+    let own = host.follow(target.as_path()).is_ok_and(|meta| {
+        let kind = match meta.kind {
+            FileKind::Folder | FileKind::File => true,
+            FileKind::Link | FileKind::Other => false,
+        };
+        kind && meta.user == host.user()
+    });
     real.as_ref() == Some(target) && own && target.parent().is_some() && host.home() != Some(target)
 }
 

@@ -2,6 +2,8 @@
 
 mod append_linker_flags_env;
 mod merge_linker_flags;
+mod merge_pip_config;
+mod own_config;
 mod prepend_path;
 mod remove_files;
 mod set_aside_tree;
@@ -51,8 +53,8 @@ pub struct Lowered {
     pub notes: Vec<Text>,
     /// What is left for the user to do.
     pub advice: Vec<Text>,
-    /// Links of the user's own inside the project, with the folder that each leads to. The plan allows such a
-    /// folder when it finds the same itself.
+    /// Links of the user's own, with the folder or the configuration file that each leads to. The plan allows such a
+    /// place when it finds the same itself.
     pub links: Vec<(AbsPath, AbsPath)>,
     /// Reasons that make the plan stricter than the recipe says.
     pub limits: Vec<(Applicability, Text)>,
@@ -134,6 +136,7 @@ fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
     &merge_linker_flags::VERB,
+    &merge_pip_config::VERB,
     &prepend_path::PREPEND_PATH,
     &remove_files::REMOVE_FILES,
     &set_aside_tree::SET_ASIDE_TREE,
