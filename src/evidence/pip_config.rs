@@ -350,6 +350,13 @@ fn requirement_options(host: &dyn Host, file: &str) -> Vec<Setting> {
     options.collect()
 }
 
+/// Says which program a command calls pip by, and the prefix of the Python that it installs into.
+pub fn installs_into(host: &dyn Host, command: &[OsString]) -> Option<(String, AbsPath)> {
+    let call = Call::of(command, host);
+    let program = call.program.clone()?;
+    Some((program, prefix(host, &call)?))
+}
+
 /// Finds the prefix of the Python that runs pip; `None` where that cannot be told without running it.
 fn prefix(host: &dyn Host, call: &Call) -> Option<AbsPath> {
     let Some(program) = &call.program else {

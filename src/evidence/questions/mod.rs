@@ -12,6 +12,7 @@ mod distribution;
 mod library_folder;
 mod object_kind;
 mod paths;
+mod pip_environment;
 mod pip_index;
 pub mod setup_cmake_args;
 #[cfg(test)]
@@ -118,6 +119,7 @@ const SUBJECTS: &[&[Question]] = &[
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
     paths::QUESTIONS,
+    pip_environment::QUESTIONS,
     pip_index::QUESTIONS,
 ];
 

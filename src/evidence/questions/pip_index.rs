@@ -19,6 +19,11 @@ pub const QUESTIONS: &[Question] = &[
         args: &[
             ArgSpec { name: "request", required: true, about: "Paths that were asked for: `/simple/numpy/`" },
             ArgSpec { name: "host", required: false, about: "Hosts that did not answer, where the log names them" },
+            ArgSpec {
+                name: "among",
+                required: false,
+                about: "The indexes that pip said it would look in, with commas",
+            },
         ],
         answers: &[
             "in_file",
@@ -43,8 +48,16 @@ pub const QUESTIONS: &[Question] = &[
         about: "Finds the setting that gives pip an index over plain http whose host it does not trust.",
         args: &[ArgSpec { name: "host", required: true, about: "The host that pip ignored" }],
         answers: &["in_file", "elsewhere", "trusted", "not_configured", "broken"],
-        values: &["url", "secure", "option", "place", "file", "line", "reason", "reason_zh"],
+        values: &["url", "secure", "option", "place", "file", "line", "variable", "reason", "reason_zh"],
         ask: pip_plain_http,
+    },
+    Question {
+        name: "pip_uses_index",
+        about: "Says whether pip would ask an index, by its configuration, the environment and the command.",
+        args: &[ArgSpec { name: "url", required: true, about: "The index's URL without credentials" }],
+        answers: &["used", "unused", "broken"],
+        values: &["url", "option", "place", "file", "line", "variable", "reason", "reason_zh"],
+        ask: pip_uses_index,
     },
     Question {
         name: "pip_option",
@@ -90,9 +103,15 @@ fn pip_index(inquiry: &Inquiry<'_>) -> Answer {
         Err(broken) => return broken,
     };
     let (requests, hosts) = (inquiry.list("request"), inquiry.list("host"));
+    let among: Vec<String> = inquiry
+        .list("among")
+        .iter()
+        .flat_map(|list| list.split(", ").map(|url| shown(url.trim())).collect::<Vec<_>>())
+        .collect();
     let indexes = config.indexes();
     let is_named = |index: &&Index| {
-        IndexUrl::parse(&index.url).is_some_and(|url| {
+        let told = among.is_empty() || among.contains(&shown(&index.url));
+        told && IndexUrl::parse(&index.url).is_some_and(|url| {
             requests.iter().any(|request| url.serves(request))
                 && (hosts.is_empty() || hosts.iter().any(|host| host.eq_ignore_ascii_case(url.host)))
         })
@@ -148,6 +167,22 @@ fn pip_index(inquiry: &Inquiry<'_>) -> Answer {
     let (url, place) = (shown(&index.url), place_of(index));
     let seen = Text::new(format!("{url} comes from {}", place.en), format!("{url} 来自{}", place.zh));
     describe(Answer::new(word, seen), index)
+}
+
+fn pip_uses_index(inquiry: &Inquiry<'_>) -> Answer {
+    let config = match configuration(inquiry) {
+        Ok(config) => config,
+        Err(broken) => return broken,
+    };
+    let url = inquiry.text("url").map(|url| shown(&url)).unwrap_or_default();
+    match config.indexes().iter().find(|index| shown(&index.url) == url) {
+        Some(index) => {
+            let place = place_of(index);
+            let seen = Text::new(format!("{url} comes from {}", place.en), format!("{url} 来自{}", place.zh));
+            describe(Answer::new("used", seen), index)
+        }
+        None => Answer::new("unused", Text::new(format!("pip does not ask {url}"), format!("pip 不会访问 {url}"))),
+    }
 }
 
 fn pip_plain_http(inquiry: &Inquiry<'_>) -> Answer {
