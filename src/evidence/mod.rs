@@ -18,6 +18,7 @@ pub mod own_files;
 pub mod pip_config;
 pub mod present_source;
 pub mod questions;
+pub mod uv_config;
 
 pub use git::{tracked_file, tracked_folder};
 pub use host::{FileKind, GitState, Host, LocalHost, Metadata};

@@ -5,3 +5,4 @@ pub mod cmake_cache;
 pub mod cmake_lists;
 pub mod cmake_targets;
 pub mod ini;
+pub mod toml_file;

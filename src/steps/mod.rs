@@ -3,6 +3,7 @@
 mod append_linker_flags_env;
 mod merge_linker_flags;
 mod merge_pip_config;
+mod merge_uv_config;
 mod own_config;
 mod prepend_path;
 mod remove_files;
@@ -137,6 +138,7 @@ const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
     &merge_linker_flags::VERB,
     &merge_pip_config::VERB,
+    &merge_uv_config::VERB,
     &prepend_path::PREPEND_PATH,
     &remove_files::REMOVE_FILES,
     &set_aside_tree::SET_ASIDE_TREE,

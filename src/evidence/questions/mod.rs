@@ -18,6 +18,7 @@ pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toolchain;
+mod uv_index;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -121,6 +122,7 @@ const SUBJECTS: &[&[Question]] = &[
     paths::QUESTIONS,
     pip_environment::QUESTIONS,
     pip_index::QUESTIONS,
+    uv_index::QUESTIONS,
 ];
 
 /// Finds a question by name.

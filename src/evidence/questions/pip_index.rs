@@ -280,7 +280,7 @@ fn told(origin: &Origin) -> Text {
 }
 
 /// Says whether the kernel knows a way out of this machine.
-fn has_route(host: &dyn Host) -> bool {
+pub(super) fn has_route(host: &dyn Host) -> bool {
     let read = |path: &str| {
         let bytes = host.read(Path::new(path), 1 << 20).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
