@@ -91,9 +91,17 @@ fn edits_mean_what_they_were_to_and_keep_every_other_byte() {
         };
         // The law itself, with the parser's own meaning on both sides, is asked by `edit`: what it hands out is read
         // again here by the other way, string by string.
-        let Ok(after) = edit(before.as_bytes(), &change) else {
-            refused += 1;
-            continue;
+        let after = match edit(before.as_bytes(), &change) {
+            Ok(after) => after,
+            Err(refusal) => {
+                // Half of the edits are about what is not in the file, or is in it already.
+                assert!(
+                    matches!(refusal.reason, Reason::NotThere | Reason::BadWord),
+                    "{refusal}: {change:?}\n{before:?}"
+                );
+                refused += 1;
+                continue;
+            }
         };
         edited += 1;
         let after = String::from_utf8(after).unwrap();
@@ -120,7 +128,7 @@ fn edits_mean_what_they_were_to_and_keep_every_other_byte() {
         assert_eq!(before.starts_with(MARK), after.starts_with(MARK));
         assert!(!before.contains("\r\n") || !after.replace("\r\n", "").contains('\n'), "{before:?}\n{after:?}");
     }
-    assert!(edited > 3000, "{edited} edited, {refused} refused");
+    assert!(edited > 2000, "{edited} edited, {refused} refused");
 }
 
 /// How many `#` stand outside of strings.
