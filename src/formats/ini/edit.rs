@@ -357,7 +357,7 @@ fn is_meant(before: &Meaning, after: &Meaning, edit: &Edit) -> bool {
         Edit::AddSection { .. } => {}
     }
     let was_empty = place.is_some_and(|place| words(&settings[place].1).is_empty());
-    let goes = list.is_empty() && exact.is_none() && !(was_empty && !matches!(edit, Edit::RemoveOption { .. }));
+    let goes = list.is_empty() && exact.is_none() && (!was_empty || matches!(edit, Edit::RemoveOption { .. }));
     match (place, goes) {
         (Some(place), true) => {
             settings.remove(place);

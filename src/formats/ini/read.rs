@@ -106,7 +106,11 @@ impl<'t> Ini<'t> {
             indent = depth;
             if let Some(name) = section_name(stripped) {
                 open = false;
-                let known = ini.sections.iter().position(|section| section.name == name).filter(|_| name == "DEFAULT");
+                // Only these add up; looking for every name in every section would take squared time.
+                let known = match name {
+                    "DEFAULT" => ini.sections.iter().position(|section| section.name == name),
+                    _ => None,
+                };
                 if known.is_none() && !names.insert(name.to_owned()) {
                     return refuse(Reason::SectionTwice);
                 }
