@@ -25,7 +25,7 @@ impl Index {
     pub fn start(sandbox: &Sandbox) -> Self {
         let folder = sandbox.root().join("wheels");
         let name = wheel(sandbox, &folder);
-        Self::serve(&[(name, std::fs::read(folder.join(&format!("{PACKAGE}-1.0-py3-none-any.whl"))).unwrap())])
+        Self::serve(&[(name, std::fs::read(folder.join(format!("{PACKAGE}-1.0-py3-none-any.whl"))).unwrap())])
     }
 
     /// Serves files as wheels of the package; any other page is not found.
