@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::args::Common;
 use super::fixture::{Fixture, with_root};
 use super::output;
 use super::reading::{Asking, Reader, Reading};
@@ -72,7 +73,8 @@ fn try_one(session: &Session, reader: &Reader<'_>, fixture: &Fixture) -> Result<
     };
     let origin = if fixture.folder.join("before").is_dir() { Origin::ThisMachine } else { Origin::Elsewhere };
     let asking = Asking { host: &host, origin, command: (!command.is_empty()).then_some(&command) };
-    let findings = reader.diagnose(&reading, &asking, session)?;
+    let common = Common { set: fixture.set.clone(), ..session.common.clone() };
+    let findings = reader.diagnose(&reading, &asking, &Session::new(common)?)?;
     Ok(judge(fixture, &findings))
 }
 

@@ -9,6 +9,7 @@ pub mod cmake_presets;
 pub mod conda;
 mod git;
 pub mod host;
+pub mod index_url;
 mod interrogate;
 pub mod leftovers;
 pub mod llvm_packages;
@@ -16,8 +17,10 @@ pub mod log;
 pub mod mounts;
 pub mod other_builds;
 pub mod own_files;
+pub mod pip_config;
 pub mod present_source;
 pub mod questions;
+pub mod uv_config;
 
 pub use git::{tracked_file, tracked_folder};
 pub use host::{FileKind, GitState, Host, LocalHost, Metadata, Network, OnlineError, Tally};

@@ -4,4 +4,6 @@ pub mod cmake_args;
 pub mod cmake_cache;
 pub mod cmake_lists;
 pub mod cmake_targets;
+pub mod ini;
+pub mod toml_file;
 pub mod yaml;

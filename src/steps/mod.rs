@@ -2,6 +2,9 @@
 
 mod append_linker_flags_env;
 mod merge_linker_flags;
+mod merge_pip_config;
+mod merge_uv_config;
+mod own_config;
 mod prepend_path;
 mod remove_conda_channel;
 mod remove_files;
@@ -135,6 +138,8 @@ fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
     &merge_linker_flags::VERB,
+    &merge_pip_config::VERB,
+    &merge_uv_config::VERB,
     &prepend_path::PREPEND_PATH,
     &remove_conda_channel::REMOVE_CONDA_CHANNEL,
     &remove_files::REMOVE_FILES,

@@ -3,6 +3,7 @@
 
 pub mod conda;
 pub mod environment;
+pub mod index;
 pub mod labelled;
 pub mod llvm_mini;
 pub mod mini_triton;

@@ -81,3 +81,9 @@ pub fn llvm() -> PathBuf {
     found.sort();
     found.pop().expect("these tests need clang, lld and llvm; hint: run `scripts/test`").1
 }
+
+/// uv, as PyPI has it; about 40 MB.
+pub fn uv() -> PathBuf {
+    static BIN: OnceLock<PathBuf> = OnceLock::new();
+    BIN.get_or_init(|| environment("uv", &["uv==0.13.9"])).join("uv")
+}

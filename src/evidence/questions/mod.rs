@@ -14,10 +14,13 @@ mod distribution;
 mod library_folder;
 mod object_kind;
 mod paths;
+mod pip_environment;
+mod pip_index;
 pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toolchain;
+mod uv_index;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -121,6 +124,9 @@ const SUBJECTS: &[&[Question]] = &[
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
     paths::QUESTIONS,
+    pip_environment::QUESTIONS,
+    pip_index::QUESTIONS,
+    uv_index::QUESTIONS,
 ];
 
 /// Finds a question by name.
