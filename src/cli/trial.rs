@@ -8,12 +8,13 @@ use anyhow::{Context, Result};
 
 use super::fixture::{Fixture, with_root};
 use super::output;
-use super::reading::{Asking, Reader, Reading};
+use super::reading::{Asking, Reader, Reading, recipe_of};
 use super::session::{Session, for_screen};
 use crate::change::AbsPath;
-use crate::diagnosis::{Confidence, Finding, Origin};
+use crate::diagnosis::{Confidence, Finding, Origin, examine};
 use crate::evidence::LocalHost;
 use crate::os::git::GitKnowledge;
+use crate::recipe::Values;
 use crate::recipe::catalogue::Catalogue;
 
 /// Runs recipes on their fixtures; returns 1 when one does not do what its fixture says.
@@ -30,7 +31,7 @@ pub fn run(session: &Session, ids: &[String], recipes: &Path, fixtures: &Path) -
             continue;
         }
         let mistakes =
-            try_one(session, &reader, &fixture).unwrap_or_else(|error| vec![format!("cannot be tried: {error:#}")]);
+            try_one(session, &catalogue, &reader, &fixture).unwrap_or_else(|error| vec![format!("cannot be tried: {error:#}")]);
         if mistakes.is_empty() {
             passed += 1;
         } else {
@@ -45,7 +46,12 @@ pub fn run(session: &Session, ids: &[String], recipes: &Path, fixtures: &Path) -
 }
 
 /// Tries one fixture in a temporary folder; returns what is wrong.
-fn try_one(session: &Session, reader: &Reader<'_>, fixture: &Fixture) -> Result<Vec<String>> {
+fn try_one(
+    session: &Session,
+    catalogue: &Catalogue,
+    reader: &Reader<'_>,
+    fixture: &Fixture,
+) -> Result<Vec<String>> {
     let folder = tempfile::Builder::new().prefix("fix-recipe-").tempdir()?;
     let root: PathBuf = std::fs::canonicalize(folder.path())?;
     let log = fixture.unpack(&root)?;
@@ -72,7 +78,14 @@ fn try_one(session: &Session, reader: &Reader<'_>, fixture: &Fixture) -> Result<
     };
     let origin = if fixture.folder.join("before").is_dir() { Origin::ThisMachine } else { Origin::Elsewhere };
     let asking = Asking { host: &host, origin, command: (!command.is_empty()).then_some(&command) };
-    let findings = reader.diagnose(&reading, &asking, session)?;
+    let findings = match (&log, catalogue.by_id(&fixture.id)) {
+        // Without a log only the recipe that the user names is looked for.
+        (None, Some(entry)) => {
+            let recipe = recipe_of(entry, session)?;
+            examine(&recipe, &reader.evidence(&reading, &asking, &Values::new())).into_iter().collect()
+        }
+        (Some(_) | None, _) => reader.diagnose(&reading, &asking, session)?,
+    };
     Ok(judge(fixture, &findings))
 }
 

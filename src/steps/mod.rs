@@ -1,6 +1,7 @@
 //! Verbs: parameters in, changes out. One file a verb; none writes.
 
 mod append_linker_flags_env;
+mod edit_python;
 mod merge_linker_flags;
 mod prepend_path;
 mod remove_files;
@@ -133,6 +134,7 @@ fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
 /// All verbs.
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
+    &edit_python::EDIT_PYTHON,
     &merge_linker_flags::VERB,
     &prepend_path::PREPEND_PATH,
     &remove_files::REMOVE_FILES,

@@ -12,6 +12,7 @@ mod distribution;
 mod library_folder;
 mod object_kind;
 mod paths;
+mod python_code;
 pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -117,6 +118,7 @@ const SUBJECTS: &[&[Question]] = &[
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
     paths::QUESTIONS,
+    python_code::QUESTIONS,
 ];
 
 /// Finds a question by name.
