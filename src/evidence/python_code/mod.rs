@@ -201,7 +201,9 @@ fn is_ignored(comments: &[(usize, &str)], line: usize, id: &str) -> bool {
         let ids = ids.and_then(|rest| rest.split_once(']')).map(|(ids, _)| ids);
         ids.is_some_and(|ids| ids.split(',').any(|one| one.trim() == id))
     };
-    comments.iter().any(|(at, comment)| (*at == line || *at + 1 == line) && names(comment))
+    // They stand in the order of lines.
+    let from = comments.partition_point(|(at, _)| *at + 1 < line);
+    comments[from..].iter().take_while(|(at, _)| *at <= line).any(|(_, comment)| names(comment))
 }
 
 /// Checks the Python files of a project, or those among them that `hints` name: files or folders.
@@ -230,7 +232,7 @@ pub fn check_project(host: &dyn Host, rule: &Rule, hints: &[String]) -> Report {
         match check_file(rule, &bytes, &facts) {
             Ok(Some(checked)) => {
                 report.suppressed += checked.suppressed;
-                if repair_file(rule, &bytes, &facts).is_some() {
+                if !checked.found.is_empty() && repair_file(rule, &bytes, &facts).is_some() {
                     report.editable.insert(path.clone());
                 }
                 report.found.extend(checked.found.into_iter().map(|found| (path.clone(), found)));

@@ -9,12 +9,16 @@ use super::tree::{Call, Deed, Expr, Function, Into, Kind, Param, Stmt, walk, wal
 
 /// Steps from name to name before a value is given up.
 const MOST_STEPS: usize = 8;
+/// Packages that one name may come from.
+const MOST_MEANINGS: usize = 8;
 
 /// A file with its names.
 pub struct Unit<'f> {
     pub file: &'f File<'f>,
     /// The module first, then every function in order.
     pub scopes: Vec<Scope<'f>>,
+    /// By name; `None` where several have it.
+    functions: BTreeMap<&'f str, Option<&'f Function<'f>>>,
     imports: BTreeMap<&'f str, BTreeSet<String>>,
     stars: Vec<String>,
     /// `parser.add_argument("--name", default=…)` by destination.
@@ -72,6 +76,7 @@ impl<'f> Unit<'f> {
         let mut unit = Self {
             file,
             scopes: Vec::new(),
+            functions: BTreeMap::new(),
             imports: BTreeMap::new(),
             stars: Vec::new(),
             options: BTreeMap::new(),
@@ -82,6 +87,9 @@ impl<'f> Unit<'f> {
         let mut collected = Vec::new();
         collect(None, &file.body, 0, &mut collected);
         unit.scopes = collected;
+        for function in unit.scopes.iter().filter_map(|scope| scope.function) {
+            unit.functions.entry(function.name).and_modify(|known| *known = None).or_insert(Some(function));
+        }
         let mut options: Vec<(String, Option<&'f Expr<'f>>)> = Vec::new();
         walk_exprs(&file.body, Into::Functions, &mut |expr| options.extend(expr.as_call().and_then(option_of)));
         for (name, default) in options {
@@ -118,10 +126,10 @@ impl<'f> Unit<'f> {
         match &expr.kind {
             Kind::Name => {
                 let imported = self.imports.get(expr.text);
-                let mut all: Vec<String> = imported.into_iter().flatten().cloned().collect();
+                let mut all: Vec<String> = imported.into_iter().flatten().take(MOST_MEANINGS).cloned().collect();
                 if all.is_empty() {
                     all.push(expr.text.to_owned());
-                    all.extend(self.stars.iter().map(|module| format!("{module}.{}", expr.text)));
+                    all.extend(self.stars.iter().take(MOST_MEANINGS).map(|module| format!("{module}.{}", expr.text)));
                 }
                 all
             }
@@ -155,9 +163,7 @@ impl<'f> Unit<'f> {
 
     /// Returns the function of this file that a name stands for.
     pub fn function(&self, name: &str) -> Option<&'f Function<'f>> {
-        let mut found = self.scopes.iter().filter_map(|scope| scope.function).filter(|function| function.name == name);
-        let only = found.next()?;
-        found.next().is_none().then_some(only)
+        self.functions.get(name).copied().flatten()
     }
 
     /// Returns the value of an expression in a scope, where it is certain. `env` gives environment variables.

@@ -22,13 +22,11 @@ fn check(look: &Look<'_>) -> Vec<Found> {
     if !here && !by_project {
         return Vec::new();
     }
-    sites(unit).iter().filter_map(|site| judge(look, site, on_npu)).collect()
+    let makers = sites(unit).into_iter().filter(|site| unit.is_from(&site.call.function, MAKERS, "init_process_group"));
+    makers.take(MOST_PLACES).filter_map(|site| judge(look, &site, on_npu)).collect()
 }
 
 fn judge<'f>(look: &Look<'f>, site: &Site<'f>, on_npu: bool) -> Option<Found> {
-    if !look.unit.is_from(&site.call.function, MAKERS, "init_process_group") {
-        return None;
-    }
     let chosen = site.under.iter().any(|(arms, at)| {
         let conditions = arms[..=*at].iter().filter_map(|arm| arm.condition.as_ref());
         conditions.map(|condition| condition.text.to_ascii_lowercase()).any(|text| CHOOSES.iter().any(|word| text.contains(word)))

@@ -13,7 +13,8 @@ const MAKERS: &[&str] = &["Layout", "DeviceMesh", "init_device_mesh"];
 const STEPS: &[&str] = &["forward", "construct", "train_step", "training_step", "train_one_step"];
 
 fn check(look: &Look<'_>) -> Vec<Found> {
-    sites(look.unit).iter().filter_map(|site| judge(look, site)).collect()
+    let made = |site: &Site<'_>| MAKERS.iter().any(|maker| look.unit.is_from(&site.call.function, HP, maker));
+    sites(look.unit).into_iter().filter(made).take(MOST_PLACES).filter_map(|site| judge(look, &site)).collect()
 }
 
 fn judge<'f>(look: &Look<'f>, site: &Site<'f>) -> Option<Found> {

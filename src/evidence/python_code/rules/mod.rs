@@ -37,6 +37,9 @@ pub const ALL: &[Rule] = &[
 pub const PROJECT_WORDS: &[&str] =
     &["cuda", "hsdp_sync_stream", "megatron_adaptor", "set_forward_prefetch_layer", "torch_npu", "transfer_to_npu"];
 
+/// Places of one kind that are looked at in a file: hostile files have many, and each may cost a walk of the file.
+const MOST_PLACES: usize = 200;
+
 /// The package that most rules are about.
 const HP: &[&str] = &["hyper_parallel"];
 

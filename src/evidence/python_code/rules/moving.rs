@@ -49,6 +49,9 @@ pub fn after_sharding<'f>(
         models.insert(model.split('.').next()?);
     }
     let (start, end) = (*moved.first()?, *shards.last()?);
+    if end.checked_sub(start)? > MOST_PLACES {
+        return None;
+    }
     let within = &home.body[start..=end];
     if mentions_scope(look.unit.scopes[scope].body) || has_jump(within) {
         return None;

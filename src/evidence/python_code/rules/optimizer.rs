@@ -84,7 +84,8 @@ fn indices(function: &Function<'_>, events: &[Event<'_>], is: fn(&Happens<'_>) -
 
 fn judge<'f>(look: &Look<'f>, scope: usize, events: &[Event<'f>]) -> Vec<Found> {
     let mut early: Vec<(&Event<'f>, Vec<&Event<'f>>)> = Vec::new();
-    for (at, taken) in events.iter().enumerate() {
+    let takes = events.iter().enumerate().filter(|(_, event)| matches!(event.kind, Happens::Taken { .. }));
+    for (at, taken) in takes.take(MOST_PLACES) {
         let Happens::Taken { holder } = taken.kind else { continue };
         let mut shards: Vec<&Event<'f>> = Vec::new();
         for later in &events[at + 1..] {

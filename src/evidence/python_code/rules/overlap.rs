@@ -10,7 +10,8 @@ fn check(look: &Look<'_>) -> Vec<Found> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for site in sites(unit) {
+    let overlaps = |site: &Site<'_>| site.call.keyword("overlap_b_f").is_some();
+    for site in sites(unit).into_iter().filter(overlaps).take(MOST_PLACES) {
         if !look.is_true(site.call.keyword("overlap_b_f"), site.scope) {
             continue;
         }

@@ -18,10 +18,10 @@ fn check(look: &Look<'_>) -> Vec<Found> {
     }
     let all = sites(look.unit);
     let mut found: Vec<Found> = unregistered(look, &all).into_iter().collect();
-    for site in &all {
-        found.extend(bounds(look, site));
-        found.extend(policy(look, site));
-    }
+    let registers = |site: &&Site<'_>| matches!(site.call.function.kind, Kind::Attribute(_, name) if name == REGISTERS);
+    found.extend(all.iter().filter(registers).take(MOST_PLACES).filter_map(|site| bounds(look, site)));
+    let with_policy = |site: &&Site<'_>| site.call.argument(1, "policy_fn").is_some();
+    found.extend(all.iter().filter(with_policy).filter_map(|site| policy(look, site)).take(MOST_PLACES));
     found
 }
 
@@ -51,9 +51,6 @@ fn swaps(look: &Look<'_>, site: &Site<'_>) -> bool {
 
 /// `for i in range(len(layers))` with `layers[i], layers[i + 1]`.
 fn bounds<'f>(look: &Look<'f>, site: &Site<'f>) -> Option<Found> {
-    if !matches!(site.call.function.kind, Kind::Attribute(_, name) if name == REGISTERS) {
-        return None;
-    }
     let first = site.call.argument(0, "first_layer")?;
     let second = site.call.argument(1, "second_layer")?;
     if first.text == second.text && !matches!(first.kind, Kind::Call(_)) {

@@ -20,7 +20,7 @@ fn check(look: &Look<'_>) -> Vec<Found> {
     let all = sites(unit);
     found.extend(all.iter().filter_map(|site| divisible(look, site)));
     for site in all {
-        if unit.is_from(&site.call.function, HP, "PipelineStage") {
+        if stages.len() < MOST_PLACES && unit.is_from(&site.call.function, HP, "PipelineStage") {
             let index = look.number(site.call.argument(1, "stage_index"), site.scope);
             let number = look.number(site.call.argument(2, "stage_num"), site.scope);
             stages.push(Stage { site, index, number });

@@ -20,13 +20,11 @@ fn check(look: &Look<'_>) -> Vec<Found> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for (scope, _) in unit.scopes.iter().enumerate() {
-        let here = || all.iter().filter(move |site| site.scope == scope);
-        let backward = here().find(|site| is_backward(site));
-        let Some(backward) = backward else { continue };
-        let used = here().find(|site| site.expr.at > backward.expr.at && uses_gradients(site));
+    for here in all.chunk_by(|one, next| one.scope == next.scope) {
+        let Some(backward) = here.iter().find(|site| is_backward(site)) else { continue };
+        let used = here.iter().find(|site| site.expr.at > backward.expr.at && uses_gradients(site));
         let Some(used) = used else { continue };
-        let same = overlapped.iter().any(|site| site.scope == scope);
+        let same = overlapped.iter().take(MOST_PLACES).any(|site| site.scope == used.scope);
         let says = Text::new(
             format!("gradients are used here without `{WAITS}()` after backward, and `comm_async=True` reduces them in another stream"),
             format!("反向之后未调用 `{WAITS}()` 就在此使用梯度，而 `comm_async=True` 会在另一条流中规约梯度"),
