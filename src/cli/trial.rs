@@ -30,8 +30,8 @@ pub fn run(session: &Session, ids: &[String], recipes: &Path, fixtures: &Path) -
         if catalogue.by_id(&fixture.id).is_none() || (!ids.is_empty() && !ids.contains(&fixture.id)) {
             continue;
         }
-        let mistakes =
-            try_one(session, &catalogue, &reader, &fixture).unwrap_or_else(|error| vec![format!("cannot be tried: {error:#}")]);
+        let mistakes = try_one(session, &catalogue, &reader, &fixture)
+            .unwrap_or_else(|error| vec![format!("cannot be tried: {error:#}")]);
         if mistakes.is_empty() {
             passed += 1;
         } else {
@@ -46,12 +46,7 @@ pub fn run(session: &Session, ids: &[String], recipes: &Path, fixtures: &Path) -
 }
 
 /// Tries one fixture in a temporary folder; returns what is wrong.
-fn try_one(
-    session: &Session,
-    catalogue: &Catalogue,
-    reader: &Reader<'_>,
-    fixture: &Fixture,
-) -> Result<Vec<String>> {
+fn try_one(session: &Session, catalogue: &Catalogue, reader: &Reader<'_>, fixture: &Fixture) -> Result<Vec<String>> {
     let folder = tempfile::Builder::new().prefix("fix-recipe-").tempdir()?;
     let root: PathBuf = std::fs::canonicalize(folder.path())?;
     let log = fixture.unpack(&root)?;

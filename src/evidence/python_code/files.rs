@@ -14,17 +14,8 @@ const MOST_IN_A_FOLDER: usize = 20_000;
 const DEEPEST: usize = 24;
 
 /// Folders that hold no source of the project.
-const FOREIGN: &[&str] = &[
-    "__pycache__",
-    "build",
-    "dist",
-    "env",
-    "node_modules",
-    "site-packages",
-    "third_party",
-    "venv",
-    "virtualenv",
-];
+const FOREIGN: &[&str] =
+    &["__pycache__", "build", "dist", "env", "node_modules", "site-packages", "third_party", "venv", "virtualenv"];
 /// A folder with one of these is an environment or a build tree.
 const MARKS: &[&str] = &["pyvenv.cfg", "conda-meta", "CMakeCache.txt"];
 

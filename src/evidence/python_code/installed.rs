@@ -22,9 +22,9 @@ pub fn version(host: &dyn Host, package: &str) -> Option<String> {
             let file = if name.ends_with(".dist-info") { "METADATA" } else { "PKG-INFO" };
             let bytes = host.read(folder.resolve(name).resolve(file).as_path(), LARGEST_METADATA).ok()?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            text.lines().take_while(|line| !line.is_empty()).find_map(|line| {
-                line.strip_prefix("Version:").map(|version| version.trim().to_owned())
-            })
+            text.lines()
+                .take_while(|line| !line.is_empty())
+                .find_map(|line| line.strip_prefix("Version:").map(|version| version.trim().to_owned()))
         })
     })
 }
@@ -69,7 +69,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let info = root.path().join("lib/python3.11/site-packages/hyper_parallel-0.1.0.dist-info");
         std::fs::create_dir_all(&info).unwrap();
-        std::fs::write(info.join("METADATA"), "Metadata-Version: 2.1\nName: hyper-parallel\nVersion: 0.1.0\n\nVersion: 9\n").unwrap();
+        std::fs::write(
+            info.join("METADATA"),
+            "Metadata-Version: 2.1\nName: hyper-parallel\nVersion: 0.1.0\n\nVersion: 9\n",
+        )
+        .unwrap();
         let project = AbsPath::new(root.path()).unwrap();
         let version = |env: &[(&str, &str)]| {
             let env = env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));

@@ -294,12 +294,7 @@ impl<'f> Scope<'f> {
 }
 
 /// Collects the scopes below some statements.
-fn collect<'f>(
-    function: Option<&'f Function<'f>>,
-    body: &'f [Stmt<'f>],
-    parent: usize,
-    scopes: &mut Vec<Scope<'f>>,
-) {
+fn collect<'f>(function: Option<&'f Function<'f>>, body: &'f [Stmt<'f>], parent: usize, scopes: &mut Vec<Scope<'f>>) {
     let own = scopes.len();
     let mut bindings: BTreeMap<&'f str, Vec<Binding<'f>>> = BTreeMap::new();
     for param in function.iter().flat_map(|function| &function.params) {
@@ -421,10 +416,16 @@ mod tests {
             ("X = 'a'\ndef f():\n    want(X)".into(), Some("Text(\"a\") Code")),
             ("def f():\n    x = y = 3\n    want(y)".into(), Some("Number(3) Code")),
             ("import os\nwant(os.getenv('B', 'gloo'))".into(), Some("Text(\"gloo\") Environment(\"B\")")),
-            ("from os import environ as e\nB = e.get('B', 'gloo')\nwant(B.lower())".into(), Some("Text(\"gloo\") Environment(\"B\")")),
+            (
+                "from os import environ as e\nB = e.get('B', 'gloo')\nwant(B.lower())".into(),
+                Some("Text(\"gloo\") Environment(\"B\")"),
+            ),
             ("import os\nwant(os.environ.get('B') or 'gloo')".into(), Some("Text(\"gloo\") Environment(\"B\")")),
             (format!("{parser}want(args.dist_backend)"), Some("Text(\"gloo\") Option(\"dist_backend\")")),
-            (format!("def main(args):\n    want(args.dist_backend)\n{parser}"), Some("Text(\"gloo\") Option(\"dist_backend\")")),
+            (
+                format!("def main(args):\n    want(args.dist_backend)\n{parser}"),
+                Some("Text(\"gloo\") Option(\"dist_backend\")"),
+            ),
             // Not certain.
             (format!("{parser}args.dist_backend = 'x'\nwant(args.dist_backend)"), None),
             ("X = 'a'\nX = 'b'\nwant(X)".into(), None),
@@ -449,7 +450,10 @@ mod tests {
             ("from torch import distributed as d\nd.init_process_group()", true),
             ("from torch.distributed import init_process_group as i\ni()", true),
             ("from torch.distributed import *\ninit_process_group()", true),
-            ("try:\n    from a import i\nexcept E:\n    from torch.distributed import init_process_group as i\ni()", true),
+            (
+                "try:\n    from a import i\nexcept E:\n    from torch.distributed import init_process_group as i\ni()",
+                true,
+            ),
             ("init_process_group()", false),
             ("from torchy.distributed import init_process_group\ninit_process_group()", false),
             ("import torch.distributed as dist\nother.init_process_group()", false),
@@ -459,9 +463,9 @@ mod tests {
             let unit = Unit::new(&file);
             let mut found = false;
             walk_exprs(&file.body, Into::Functions, &mut |expr| {
-                found |= expr.as_call().is_some_and(|call| {
-                    unit.is_from(&call.function, &["torch.distributed"], "init_process_group")
-                });
+                found |= expr
+                    .as_call()
+                    .is_some_and(|call| unit.is_from(&call.function, &["torch.distributed"], "init_process_group"));
             });
             assert_eq!(found, want, "{text}");
         }

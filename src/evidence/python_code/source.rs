@@ -28,7 +28,9 @@ impl Source {
             Ok(text) if utf8 => (text.to_owned(), true),
             // Without a cookie Python refuses it; with one, only ASCII is the same everywhere.
             Err(_) if cookie.is_none() => return None,
-            Ok(_) | Err(_) => (bytes.iter().map(|byte| if byte.is_ascii() { char::from(*byte) } else { 'x' }).collect(), false),
+            Ok(_) | Err(_) => {
+                (bytes.iter().map(|byte| if byte.is_ascii() { char::from(*byte) } else { 'x' }).collect(), false)
+            }
         };
         if text.starts_with('\u{feff}') {
             // Empty lines keep the offsets and the indentation of the first line.

@@ -29,7 +29,10 @@ pub enum Kind<'a> {
     /// `a if b else c`: a, b, c.
     Choice(Vec<Expr<'a>>),
     Lambda(Vec<Param<'a>>, Box<Expr<'a>>),
-    Comprehension { parts: Vec<Expr<'a>>, clauses: Vec<(Expr<'a>, Expr<'a>)> },
+    Comprehension {
+        parts: Vec<Expr<'a>>,
+        clauses: Vec<(Expr<'a>, Expr<'a>)>,
+    },
     /// `name := value`
     Walrus(Box<Expr<'a>>, Box<Expr<'a>>),
     /// Anything else, with what stands in it.
@@ -74,15 +77,34 @@ pub struct Stmt<'a> {
 #[derive(Debug, Clone)]
 pub enum Deed<'a> {
     Expr(Expr<'a>),
-    Assign { targets: Vec<Expr<'a>>, value: Expr<'a>, augmented: bool },
+    Assign {
+        targets: Vec<Expr<'a>>,
+        value: Expr<'a>,
+        augmented: bool,
+    },
     Import(Vec<Import<'a>>),
     If(Vec<Arm<'a>>),
-    Loop { target: Option<Expr<'a>>, head: Expr<'a>, body: Vec<Stmt<'a>>, otherwise: Vec<Stmt<'a>> },
-    With { items: Vec<Expr<'a>>, body: Vec<Stmt<'a>> },
+    Loop {
+        target: Option<Expr<'a>>,
+        head: Expr<'a>,
+        body: Vec<Stmt<'a>>,
+        otherwise: Vec<Stmt<'a>>,
+    },
+    With {
+        items: Vec<Expr<'a>>,
+        body: Vec<Stmt<'a>>,
+    },
     /// `try` and its clauses, or `match` and its cases.
-    Blocks { heads: Vec<Expr<'a>>, blocks: Vec<Vec<Stmt<'a>>> },
+    Blocks {
+        heads: Vec<Expr<'a>>,
+        blocks: Vec<Vec<Stmt<'a>>>,
+    },
     Function(Function<'a>),
-    Class { name: &'a str, bases: Vec<Expr<'a>>, body: Vec<Stmt<'a>> },
+    Class {
+        name: &'a str,
+        bases: Vec<Expr<'a>>,
+        body: Vec<Stmt<'a>>,
+    },
     Return(Option<Expr<'a>>),
     /// `break`, `continue`, `raise`.
     Leave(Vec<Expr<'a>>),

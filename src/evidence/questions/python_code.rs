@@ -25,7 +25,10 @@ const MOST_NAMED: usize = 20;
 fn python_code(inquiry: &Inquiry<'_>) -> Answer {
     let name = inquiry.text("rule").unwrap_or_default();
     let Some(rule) = python_code::rule(&name) else {
-        return Answer::new(UNKNOWN, Text::new(format!("there is no rule `{name}`"), format!("没有名为 `{name}` 的规则")));
+        return Answer::new(
+            UNKNOWN,
+            Text::new(format!("there is no rule `{name}`"), format!("没有名为 `{name}` 的规则")),
+        );
     };
     let report = python_code::check_project(inquiry.host, rule, &inquiry.list("path"));
     let mut answer = describe(&report);
@@ -54,17 +57,15 @@ fn describe(report: &Report) -> Answer {
         0 => (String::new(), String::new()),
         _ => (format!(" (and {more} more)"), format!("（另有 {more} 处）")),
     };
-    let seen = Text::new(
-        format!("{place}: {}{and_en}", first.says.en),
-        format!("{place}：{}{and_zh}", first.says.zh),
-    );
+    let seen = Text::new(format!("{place}: {}{and_en}", first.says.en), format!("{place}：{}{and_zh}", first.says.zh));
     let word = if sure == Sure::Open { UNKNOWN } else { "found" };
     // A half repair is none: every finding must be certain and one that can be edited, every file one that was read.
     let files: BTreeSet<_> = report.found.iter().map(|(path, _)| path).collect();
     let whole = !report.cut && report.unread.is_empty();
     let certain = report.found.iter().all(|(_, found)| found.sure == Sure::Certain);
     let editable = whole && certain && files.iter().all(|path| report.editable.contains(path));
-    let named: Vec<String> = all.iter().take(MOST_NAMED).map(|place| format!("{}:{}", place.path, place.line)).collect();
+    let named: Vec<String> =
+        all.iter().take(MOST_NAMED).map(|place| format!("{}:{}", place.path, place.line)).collect();
     let mut answer = Answer::new(word, seen)
         .with("file", files.iter().map(ToString::to_string).collect::<Vec<_>>())
         .with("line", first.line.to_string())
@@ -89,10 +90,7 @@ fn nothing(report: &Report) -> Answer {
         return Answer::new(UNKNOWN, seen);
     }
     if let Some((path, why)) = report.unread.first() {
-        let seen = Text::new(
-            format!("{path} cannot be looked at: {}", why.en),
-            format!("无法查看 {path}：{}", why.zh),
-        );
+        let seen = Text::new(format!("{path} cannot be looked at: {}", why.en), format!("无法查看 {path}：{}", why.zh));
         return Answer::new(UNKNOWN, seen);
     }
     if files == 0 {
@@ -102,7 +100,8 @@ fn nothing(report: &Report) -> Answer {
         0 => (String::new(), String::new()),
         n => (format!(", {n} silenced by a comment"), format!("，{n} 处被注释屏蔽")),
     };
-    let seen = Text::new(format!("nothing in {files} Python files{en}"), format!("{files} 个 Python 文件中没有发现{zh}"));
+    let seen =
+        Text::new(format!("nothing in {files} Python files{en}"), format!("{files} 个 Python 文件中没有发现{zh}"));
     Answer::new("none", seen)
 }
 
@@ -136,7 +135,10 @@ mod tests {
         let answer = ask(root, &[]);
         let value = |name: &str| answer.values[name].to_text();
         assert_eq!(answer.word, "found");
-        assert_eq!((value("count"), value("editable"), value("sure"), value("files")), ("2".into(), "no".into(), "certain".into(), "2".into()));
+        assert_eq!(
+            (value("count"), value("editable"), value("sure"), value("files")),
+            ("2".into(), "no".into(), "certain".into(), "2".into())
+        );
         let places: Vec<(String, u32, u32)> =
             answer.places.iter().map(|place| (place.path.to_string(), place.line, place.column)).collect();
         let path = |name: &str| root.join(name).display().to_string();
@@ -165,7 +167,11 @@ mod tests {
             assert_eq!((answer.word, answer.values["editable"].to_text()), ("found", "no".to_owned()));
             std::fs::remove_file(root.join("train.py")).unwrap();
         }
-        std::fs::write(root.join("odd.py"), FAULT.replace("m.parameters())", "m.parameters())  # fix: ignore[hp-optimizer-memory]")).unwrap();
+        std::fs::write(
+            root.join("odd.py"),
+            FAULT.replace("m.parameters())", "m.parameters())  # fix: ignore[hp-optimizer-memory]"),
+        )
+        .unwrap();
         let answer = ask(root, &[]);
         assert_eq!((answer.word, answer.values["suppressed"].to_text()), ("none", "1".to_owned()));
     }

@@ -29,7 +29,9 @@ fn check(look: &Look<'_>) -> Vec<Found> {
 fn judge<'f>(look: &Look<'f>, site: &Site<'f>, on_npu: bool) -> Option<Found> {
     let chosen = site.under.iter().any(|(arms, at)| {
         let conditions = arms[..=*at].iter().filter_map(|arm| arm.condition.as_ref());
-        conditions.map(|condition| condition.text.to_ascii_lowercase()).any(|text| CHOOSES.iter().any(|word| text.contains(word)))
+        conditions
+            .map(|condition| condition.text.to_ascii_lowercase())
+            .any(|text| CHOOSES.iter().any(|word| text.contains(word)))
     });
     if chosen {
         return None;
@@ -104,12 +106,15 @@ fn edits(look: &Look<'_>, given: &Expr<'_>, known: &Known<'_>) -> Vec<Edit> {
         Constant::Text("nccl") => text("hccl"),
         _ => return Vec::new(),
     };
-    let only_here = literal.at == given.at || given.as_name().is_some_and(|name| {
-        let mut times = 0;
-        walk_exprs(&look.unit.file.body, Into::Functions, &mut |expr| times += usize::from(expr.as_name() == Some(name)));
-        let exported = look.any(&mut |expr| matches!(expr.kind, Kind::Text(text) if text == name));
-        times == 2 && !exported
-    });
+    let only_here = literal.at == given.at
+        || given.as_name().is_some_and(|name| {
+            let mut times = 0;
+            walk_exprs(&look.unit.file.body, Into::Functions, &mut |expr| {
+                times += usize::from(expr.as_name() == Some(name))
+            });
+            let exported = look.any(&mut |expr| matches!(expr.kind, Kind::Text(text) if text == name));
+            times == 2 && !exported
+        });
     if known.origin != Origin::Code || !only_here || !look.unit.imports("torch_npu") || look.unit.imports("mindspore") {
         return Vec::new();
     }
@@ -128,13 +133,25 @@ mod tests {
         let mixed = |text: &str| format!("{NPU}{}", text.replace("'gloo'", "'cpu:gloo,npu:hccl'"));
         for (code, want) in [
             ("dist.init_process_group('gloo')\n", Want::Edit(mixed("dist.init_process_group('gloo')\n"))),
-            ("dist.init_process_group(backend=\"nccl\", rank=0)\n", Want::Edit(format!("{NPU}dist.init_process_group(backend=\"hccl\", rank=0)\n"))),
-            ("B = 'gloo'\ndef main():\n    dist.init_process_group(B)\n", Want::Edit(mixed("B = 'gloo'\ndef main():\n    dist.init_process_group(B)\n"))),
-            ("from hyper_parallel import init_process_group as ipg\nipg(backend='gloo')\n", Want::Edit(mixed("from hyper_parallel import init_process_group as ipg\nipg(backend='gloo')\n"))),
+            (
+                "dist.init_process_group(backend=\"nccl\", rank=0)\n",
+                Want::Edit(format!("{NPU}dist.init_process_group(backend=\"hccl\", rank=0)\n")),
+            ),
+            (
+                "B = 'gloo'\ndef main():\n    dist.init_process_group(B)\n",
+                Want::Edit(mixed("B = 'gloo'\ndef main():\n    dist.init_process_group(B)\n")),
+            ),
+            (
+                "from hyper_parallel import init_process_group as ipg\nipg(backend='gloo')\n",
+                Want::Edit(mixed("from hyper_parallel import init_process_group as ipg\nipg(backend='gloo')\n")),
+            ),
             // The constant is asked elsewhere: whoever asks would see another value.
             ("B = 'gloo'\nprint(B)\ndist.init_process_group(B)\n", Want::Certain(7)),
             ("import os\ndist.init_process_group(os.getenv('BACKEND', 'gloo'))\n", Want::Likely(6)),
-            ("p.add_argument('--backend', default='nccl', choices=['nccl', 'hccl'])\nargs = p.parse_args()\ndist.init_process_group(args.backend)\n", Want::Likely(7)),
+            (
+                "p.add_argument('--backend', default='nccl', choices=['nccl', 'hccl'])\nargs = p.parse_args()\ndist.init_process_group(args.backend)\n",
+                Want::Likely(7),
+            ),
             ("if not dist.is_initialized():\n    dist.init_process_group('cpu:gloo')\n", Want::Certain(6)),
             // Not wrong.
             ("dist.init_process_group('hccl')\n", Want::None),
@@ -154,6 +171,10 @@ mod tests {
         }
         expect(&RULE, "import torch.distributed as dist\ndist.init_process_group('gloo')\n", &Want::None);
         // On MindSpore, or without torch_npu, a person has to see to it.
-        expect(&RULE, "import mindspore\nfrom hyper_parallel import init_process_group\nx = 'npu:0'\ninit_process_group('gloo')\n", &Want::Certain(4));
+        expect(
+            &RULE,
+            "import mindspore\nfrom hyper_parallel import init_process_group\nx = 'npu:0'\ninit_process_group('gloo')\n",
+            &Want::Certain(4),
+        );
     }
 }

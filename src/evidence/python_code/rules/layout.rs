@@ -31,7 +31,9 @@ fn judge<'f>(look: &Look<'f>, site: &Site<'f>) -> Option<Found> {
         // The innermost loop whose turns are steps of training, and all that it binds.
         (Some(at), _) => ("loop", bound_in(&site.loops[at..=at])),
         // What a step is given may differ in every step.
-        (None, Some(_)) => ("step", scope.params().iter().map(|param| param.name).filter(|name| *name != "self").collect()),
+        (None, Some(_)) => {
+            ("step", scope.params().iter().map(|param| param.name).filter(|name| *name != "self").collect())
+        }
         (None, None) => return None,
     };
     // Another layout in every step is what the program is about.
@@ -125,7 +127,10 @@ fn hoist<'f>(look: &Look<'f>, site: &Site<'f>) -> Option<Vec<Edit>> {
     }
     let lines = source.whole_lines(&site.stmt.range);
     let text = &source.text;
-    if !source.is_alone(&site.stmt.range) || !text[..lines.end].ends_with('\n') || text[lines.clone()].lines().count() != 1 {
+    if !source.is_alone(&site.stmt.range)
+        || !text[..lines.end].ends_with('\n')
+        || text[lines.clone()].lines().count() != 1
+    {
         return None;
     }
     if !source.before(outer.range.start).trim().is_empty() {
@@ -212,6 +217,10 @@ mod tests {
         ] {
             expect(&RULE, &format!("{HEAD}{code}"), &want);
         }
-        expect(&RULE, "import hyper_parallel\nfrom rich import Layout\nwhile True:\n    a.step(); Layout()\n", &Want::None);
+        expect(
+            &RULE,
+            "import hyper_parallel\nfrom rich import Layout\nwhile True:\n    a.step(); Layout()\n",
+            &Want::None,
+        );
     }
 }

@@ -16,7 +16,8 @@ fn check(look: &Look<'_>) -> Vec<Found> {
         return Vec::new();
     }
     let all = sites(unit);
-    let degenerate: Vec<&Site<'_>> = all.iter().filter(|site| no_data_dimension(look, site)).take(MOST_PLACES).collect();
+    let degenerate: Vec<&Site<'_>> =
+        all.iter().filter(|site| no_data_dimension(look, site)).take(MOST_PLACES).collect();
     let mut found = Vec::new();
     for site in &all {
         let shards = unit.is_from(&site.call.function, HP, "fully_shard");
@@ -54,7 +55,9 @@ fn no_data_dimension(look: &Look<'_>, site: &Site<'_>) -> bool {
     };
     let (Some(shape), Some(names)) = (items(1, "mesh_shape"), items(2, "mesh_dim_names")) else { return false };
     let named = |wanted: &[&str]| {
-        names.iter().position(|name| matches!(name.kind, Kind::Text(text) if wanted.iter().any(|w| text.starts_with(w))))
+        names
+            .iter()
+            .position(|name| matches!(name.kind, Kind::Text(text) if wanted.iter().any(|w| text.starts_with(w))))
     };
     let size = |at: Option<usize>| at.and_then(|at| look.number(shape.get(at), site.scope));
     let data = size(named(&["dp", "fsdp", "data"]));
@@ -80,7 +83,9 @@ fn is_meta(look: &Look<'_>, stmt: &Stmt<'_>) -> bool {
         expr.walk(&mut |expr| {
             let Some(call) = expr.as_call() else { return };
             let paths = look.unit.paths(&call.function);
-            let last = |names: &[&str]| paths.iter().any(|path| path.rsplit('.').next().is_some_and(|last| names.contains(&last)));
+            let last = |names: &[&str]| {
+                paths.iter().any(|path| path.rsplit('.').next().is_some_and(|last| names.contains(&last)))
+            };
             let device = matches!(call.argument(0, "device").map(|expr| &expr.kind), Some(Kind::Text("meta")));
             found |= last(&["init_empty_weights"]) || (device && last(&["device", "init_on_device"]));
         });
@@ -109,7 +114,11 @@ mod tests {
             (Some("0.1.0"), format!("{}{shard}", MESH.replace("(1, 8)", "(2, 4)")), Want::None),
             (Some("0.1.0"), format!("{}{shard}", MESH.replace("(1, 8)", "(dp, tp)")), Want::None),
             (Some("0.1.0"), format!("{}{shard}", MESH.replace("(1, 8)", "(1, 1)")), Want::None),
-            (Some("0.1.0"), format!("{MESH}with torch.device('meta'):\n    model = Model()\nfully_shard(model, mesh=mesh)\n"), Want::None),
+            (
+                Some("0.1.0"),
+                format!("{MESH}with torch.device('meta'):\n    model = Model()\nfully_shard(model, mesh=mesh)\n"),
+                Want::None,
+            ),
             (Some("0.1.0"), format!("{MESH}{}", shard.replace("mesh=mesh['dp']", "mesh=other")), Want::None),
         ] {
             let text = format!("{HEAD}{code}");

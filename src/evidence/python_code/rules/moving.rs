@@ -15,10 +15,33 @@ pub struct Block<'f> {
 }
 
 /// Builtins and methods that look at a model and change nothing.
-const HARMLESS: &[&str] = &["dict", "enumerate", "filter", "isinstance", "iter", "len", "list", "range", "reversed", "set", "sorted", "tuple", "zip"];
+const HARMLESS: &[&str] = &[
+    "dict",
+    "enumerate",
+    "filter",
+    "isinstance",
+    "iter",
+    "len",
+    "list",
+    "range",
+    "reversed",
+    "set",
+    "sorted",
+    "tuple",
+    "zip",
+];
 const HARMLESS_METHODS: &[&str] = &[
-    "children", "items", "keys", "modules", "named_children", "named_modules", "named_parameters", "numel",
-    "parameters", "trainable_params", "values",
+    "children",
+    "items",
+    "keys",
+    "modules",
+    "named_children",
+    "named_modules",
+    "named_parameters",
+    "numel",
+    "parameters",
+    "trainable_params",
+    "values",
 ];
 /// Packages whose optimizers and schedulers do nothing but take what they are given.
 const MAKERS: &[&str] = &["torch.optim.", "hyper_parallel.", "mindspore."];
@@ -37,7 +60,9 @@ pub fn after_sharding<'f>(
     let mut shards: BTreeSet<usize> = BTreeSet::new();
     let mut models: BTreeSet<&str> = BTreeSet::new();
     for (taken, sharded, model) in early {
-        let here = |trail: &[Block<'f>]| trail.iter().find(|block| std::ptr::eq(block.body, home.body)).map(|block| block.index);
+        let here = |trail: &[Block<'f>]| {
+            trail.iter().find(|block| std::ptr::eq(block.body, home.body)).map(|block| block.index)
+        };
         // Taken right in this block: not within another statement of it.
         if taken.len() != first.len() {
             return None;
@@ -80,7 +105,9 @@ pub fn after_sharding<'f>(
             let other = &home.body[s];
             let bound = binds(other);
             let takes: BTreeSet<&str> = uses(stmt).difference(&models).copied().collect();
-            let clash = !bound.is_disjoint(&takes) || !bound.is_disjoint(&binds(stmt)) || !uses(other).is_disjoint(&binds(stmt));
+            let clash = !bound.is_disjoint(&takes)
+                || !bound.is_disjoint(&binds(stmt))
+                || !uses(other).is_disjoint(&binds(stmt));
             let rebinds_model = !bound.is_disjoint(&models) && !shards.contains(&s);
             if clash || rebinds_model {
                 return None;
@@ -251,7 +278,8 @@ fn is_movable(look: &Look<'_>, stmt: &Stmt<'_>) -> bool {
     }
     walk_exprs(std::slice::from_ref(stmt), Into::Functions, &mut |expr| {
         let Some(call) = expr.as_call() else { return };
-        let made = look.unit.paths(&call.function).iter().any(|path| MAKERS.iter().any(|maker| path.starts_with(maker)));
+        let made =
+            look.unit.paths(&call.function).iter().any(|path| MAKERS.iter().any(|maker| path.starts_with(maker)));
         let harmless = match &call.function.kind {
             Kind::Name => HARMLESS.contains(&call.function.text) && look.unit.function(call.function.text).is_none(),
             Kind::Attribute(_, method) => HARMLESS_METHODS.contains(method),

@@ -13,8 +13,26 @@ pub const RULE: Rule = Rule { id: "hp-optimizer-memory", words: &["fully_shard",
 
 const SHARDING: &[&str] = &["torch.distributed.fsdp", "torch.distributed._composable", "hyper_parallel"];
 const CLASSES: &[&str] = &[
-    "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "AdamWeightDecay", "Adamax", "ChainedOptimizer",
-    "FusedAdam", "Lamb", "Lars", "Lion", "Momentum", "Muon", "NAdam", "NpuFusedAdamW", "RAdam", "RMSprop", "SGD",
+    "ASGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "AdamWeightDecay",
+    "Adamax",
+    "ChainedOptimizer",
+    "FusedAdam",
+    "Lamb",
+    "Lars",
+    "Lion",
+    "Momentum",
+    "Muon",
+    "NAdam",
+    "NpuFusedAdamW",
+    "RAdam",
+    "RMSprop",
+    "SGD",
     "get_hyper_optimizer",
 ];
 const PARAMETERS: &[&str] =
@@ -39,7 +57,9 @@ struct Event<'f> {
 
 enum Happens<'f> {
     /// An optimizer takes its parameters; who holds it, and the statement that collects them.
-    Taken { holder: Option<&'f str> },
+    Taken {
+        holder: Option<&'f str>,
+    },
     Sharded,
     /// The name gets another model.
     Replaced,
@@ -94,7 +114,11 @@ fn judge<'f>(look: &Look<'f>, scope: usize, events: &[Event<'f>]) -> Vec<Found> 
                 continue;
             }
             match later.kind {
-                Happens::Replaced if taken.model == later.model || taken.model.starts_with(&format!("{}.", later.model)) => break,
+                Happens::Replaced
+                    if taken.model == later.model || taken.model.starts_with(&format!("{}.", later.model)) =>
+                {
+                    break;
+                }
                 Happens::Sharded => shards.push(later),
                 Happens::Replaced | Happens::Taken { .. } => {}
             }
@@ -109,9 +133,20 @@ fn judge<'f>(look: &Look<'f>, scope: usize, events: &[Event<'f>]) -> Vec<Found> 
             early.push((taken, shards));
         }
     }
-    let edits = moving::after_sharding(look, scope, &early.iter().map(|(taken, shards)| {
-        (taken.trail.as_slice(), shards.iter().map(|shard| shard.trail.as_slice()).collect(), taken.model.as_str())
-    }).collect::<Vec<_>>());
+    let edits = moving::after_sharding(
+        look,
+        scope,
+        &early
+            .iter()
+            .map(|(taken, shards)| {
+                (
+                    taken.trail.as_slice(),
+                    shards.iter().map(|shard| shard.trail.as_slice()).collect(),
+                    taken.model.as_str(),
+                )
+            })
+            .collect::<Vec<_>>(),
+    );
     let lines = |event: &Event<'_>| look.unit.file.source.line(event.expr.at);
     early.iter().map(|(taken, shards)| {
         let line = shards.last().map_or(0, |shard| lines(shard));
@@ -251,7 +286,10 @@ impl<'f, 'l> Follower<'f, 'l> {
                 self.collected.insert(name, all);
                 return;
             }
-            let part = matches!(value.kind, Kind::Attribute(..) | Kind::Name | Kind::Subscript(..) | Kind::Comprehension { .. });
+            let part = matches!(
+                value.kind,
+                Kind::Attribute(..) | Kind::Name | Kind::Subscript(..) | Kind::Comprehension { .. }
+            );
             if let (true, Some(whole)) = (part, self.first_model(value)) {
                 self.parts.insert(name, whole);
                 return;
@@ -299,7 +337,8 @@ impl<'f, 'l> Follower<'f, 'l> {
             }
             Some(Maker::Function) if holder.is_some_and(|holder| holder.to_ascii_lowercase().contains("opt")) => {
                 by_helper = true;
-                let with_optimizer = call.arguments.iter().any(|argument| argument.value.text.to_ascii_lowercase().contains("optim"));
+                let with_optimizer =
+                    call.arguments.iter().any(|argument| argument.value.text.to_ascii_lowercase().contains("optim"));
                 if !with_optimizer {
                     let first = call.argument(0, "model").into_iter();
                     taken.extend(first.filter_map(|given| self.model_of(given)).map(|model| (model, None)));
@@ -324,7 +363,11 @@ impl<'f, 'l> Follower<'f, 'l> {
     }
 
     /// Lists the models that a call gives to a helper which does something to that parameter.
-    fn given_to_helper(&self, call: &'f Call<'f>, of: for<'h> fn(&'h Helpers<'f>) -> &'h BTreeMap<&'f str, Vec<usize>>) -> Vec<String> {
+    fn given_to_helper(
+        &self,
+        call: &'f Call<'f>,
+        of: for<'h> fn(&'h Helpers<'f>) -> &'h BTreeMap<&'f str, Vec<usize>>,
+    ) -> Vec<String> {
         let Some(name) = call.function.as_name() else { return Vec::new() };
         let (Some(indices), Some(function)) = (of(self.helpers).get(name), self.look.unit.function(name)) else {
             return Vec::new();

@@ -19,8 +19,12 @@ fn check(look: &Look<'_>) -> Vec<Found> {
         for scope in [site.scope, 0] {
             let Some((name, list, numbers)) = chunks(look, scope) else { continue };
             let says = Text::new(
-                format!("`overlap_b_f` pairs chunks, and `{name}` gives them {numbers:?} layers: where a pair differs, one thread waits for ever"),
-                format!("`overlap_b_f` 使 chunk 成对执行，而 `{name}` 给出的层数为 {numbers:?}：层数不同的一对会有一个线程一直等待"),
+                format!(
+                    "`overlap_b_f` pairs chunks, and `{name}` gives them {numbers:?} layers: where a pair differs, one thread waits for ever"
+                ),
+                format!(
+                    "`overlap_b_f` 使 chunk 成对执行，而 `{name}` 给出的层数为 {numbers:?}：层数不同的一对会有一个线程一直等待"
+                ),
             );
             found.push(Found::new(list, Sure::Likely, says));
             break;
@@ -69,7 +73,10 @@ mod tests {
     fn chunks_of_different_length() {
         for (code, want) in [
             ("layers_per_chunk = [2, 3]\ns = S(stages, 4, overlap_b_f=True)\n", Want::Likely(2)),
-            ("def f():\n    OVERLAP = True\n    cut(model, moe_layers_per_stage=(4, 4, 3))\n    S(stages, 8, overlap_b_f=OVERLAP)\n", Want::Likely(4)),
+            (
+                "def f():\n    OVERLAP = True\n    cut(model, moe_layers_per_stage=(4, 4, 3))\n    S(stages, 8, overlap_b_f=OVERLAP)\n",
+                Want::Likely(4),
+            ),
             ("layers_per_chunk = [2, 2]\ns = S(stages, 4, overlap_b_f=True)\n", Want::None),
             ("layers_per_chunk = [2, 3]\ns = S(stages, 4, overlap_b_f=False)\n", Want::None),
             ("layers_per_chunk = [2, n]\ns = S(stages, 4, overlap_b_f=True)\n", Want::None),

@@ -37,7 +37,9 @@ fn unregistered(look: &Look<'_>, all: &[Site<'_>]) -> Option<Found> {
         wraps || (checkpoints && (look.is_true(site.call.keyword("swap_inputs"), site.scope) || swaps(look, site)))
     })?;
     let says = Text::new(
-        format!("layers are wrapped for swapping here, and no file of the project calls `{REGISTERS}`: nothing is loaded ahead"),
+        format!(
+            "layers are wrapped for swapping here, and no file of the project calls `{REGISTERS}`: nothing is loaded ahead"
+        ),
         format!("此处为 swap 包装了层，但项目中没有任何文件调用 `{REGISTERS}`：不会预取"),
     );
     Some(Found::new(site.expr, Sure::Likely, says))
@@ -80,7 +82,10 @@ fn bounds<'f>(look: &Look<'f>, site: &Site<'f>) -> Option<Found> {
     };
     if length_of(&bound.value) == Some(true) {
         let says = Text::new(
-            format!("the last turn asks for `{}`, which is one too many: it ends at `len({}) - 1`", second.text, one.text),
+            format!(
+                "the last turn asks for `{}`, which is one too many: it ends at `len({}) - 1`",
+                second.text, one.text
+            ),
             format!("最后一轮会访问 `{}`，越界一个：循环应到 `len({}) - 1` 为止", second.text, one.text),
         );
         let end = bound.value.range().end;

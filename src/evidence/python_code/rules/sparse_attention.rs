@@ -61,7 +61,10 @@ mod tests {
             (format!("import mindspore, torch\n{USE}"), Want::None),
             (format!("import os, mindspore\nos.environ['HYPER_PARALLEL_PLATFORM'] = 'torch'\n{USE}"), Want::None),
             (USE.to_owned(), Want::None),
-            (format!("import mindspore\n{}", USE.replace("AsyncDSAIndexerContextParallel", "AsyncContextParallel")), Want::None),
+            (
+                format!("import mindspore\n{}", USE.replace("AsyncDSAIndexerContextParallel", "AsyncContextParallel")),
+                Want::None,
+            ),
             (format!("import mindspore\n{}", USE.replace("A(mesh)", "print(A)")), Want::None),
             (format!("import mindspore\n{}", USE.replace("hyper_parallel", "other")), Want::None),
         ] {

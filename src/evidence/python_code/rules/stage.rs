@@ -37,7 +37,9 @@ fn check(look: &Look<'_>) -> Vec<Found> {
         });
         if let Some((other, number)) = other.and_then(|other| Some((other.number?, stage.number?))) {
             let says = Text::new(
-                format!("this stage is one of {number}, another of the same pipeline one of {other}: `stage_num` must be the same everywhere"),
+                format!(
+                    "this stage is one of {number}, another of the same pipeline one of {other}: `stage_num` must be the same everywhere"
+                ),
                 format!("此处 stage_num 为 {number}，同一流水线的另一处为 {other}：所有 stage 的 `stage_num` 必须一致"),
             );
             found.push(Found::new(stage.site.expr, Sure::Likely, says));
@@ -79,7 +81,9 @@ fn arguments(look: &Look<'_>, stage: &Stage<'_>, here: usize) -> Option<Found> {
 
 /// Says whether two calls never run in one pass: different arms of one `if`.
 fn exclusive(one: &Site<'_>, other: &Site<'_>) -> bool {
-    one.under.iter().any(|(arms, at)| other.under.iter().any(|(others, index)| std::ptr::eq(*arms, *others) && at != index))
+    one.under
+        .iter()
+        .any(|(arms, at)| other.under.iter().any(|(others, index)| std::ptr::eq(*arms, *others) && at != index))
 }
 
 /// A batch of known size that a schedule of known micro batches cannot cut; MindSpore refuses it.
@@ -120,7 +124,10 @@ mod tests {
             ("PipelineStage(net, stage_index=-1, stage_num=4)\n", Want::Certain(3)),
             ("N = 4\nPipelineStage(net, 4, N)\n", Want::Certain(4)),
             ("PipelineStage(1, 4, net)\n", Want::Certain(3)),
-            ("def f():\n    a = PipelineStage(net, rank, 4)\n    b = PipelineStage(net, rank + 4, 8)\n", Want::Likely(5)),
+            (
+                "def f():\n    a = PipelineStage(net, rank, 4)\n    b = PipelineStage(net, rank + 4, 8)\n",
+                Want::Likely(5),
+            ),
             ("PipelineStage(net, 0, 2)\n", Want::Likely(3)),
             ("def f():\n    batch_size = 6\n    S(stages, 4)\nPipelineStage\n", Want::Likely(5)),
             ("S(stages, micro_batch_num=0)\nPipelineStage\n", Want::Certain(3)),
@@ -138,6 +145,10 @@ mod tests {
             expect(&RULE, &format!("{HEAD}{code}"), &want);
         }
         // torch's own takes the same order, and is another matter.
-        expect(&RULE, "from torch.distributed.pipelining import PipelineStage\nPipelineStage(net, 4, 4)\n", &Want::None);
+        expect(
+            &RULE,
+            "from torch.distributed.pipelining import PipelineStage\nPipelineStage(net, 4, 4)\n",
+            &Want::None,
+        );
     }
 }

@@ -26,7 +26,9 @@ fn check(look: &Look<'_>) -> Vec<Found> {
         let Some(used) = used else { continue };
         let same = overlapped.iter().take(MOST_PLACES).any(|site| site.scope == used.scope);
         let says = Text::new(
-            format!("gradients are used here without `{WAITS}()` after backward, and `comm_async=True` reduces them in another stream"),
+            format!(
+                "gradients are used here without `{WAITS}()` after backward, and `comm_async=True` reduces them in another stream"
+            ),
             format!("反向之后未调用 `{WAITS}()` 就在此使用梯度，而 `comm_async=True` 会在另一条流中规约梯度"),
         );
         let sure = if same { Sure::Certain } else { Sure::Likely };
@@ -66,11 +68,20 @@ mod tests {
     #[test]
     fn gradients_are_waited_for() {
         for (code, want) in [
-            ("net = hsdp(net, 2, comm_async=True)\nfor x in data:\n    net(x).backward()\n    optimizer.step()\n", Want::Certain(5)),
-            ("net = hsdp(net, 2, comm_async=True)\ndef step(x):\n    net(x).backward()\n    torch.nn.utils.clip_grad_norm_(net.parameters(), 1)\n    optimizer.step()\n", Want::Likely(5)),
+            (
+                "net = hsdp(net, 2, comm_async=True)\nfor x in data:\n    net(x).backward()\n    optimizer.step()\n",
+                Want::Certain(5),
+            ),
+            (
+                "net = hsdp(net, 2, comm_async=True)\ndef step(x):\n    net(x).backward()\n    torch.nn.utils.clip_grad_norm_(net.parameters(), 1)\n    optimizer.step()\n",
+                Want::Likely(5),
+            ),
             ("A = True\nhsdp(net, comm_async=A)\nloss, grads = grad_fn(x)\noptimizer(grads)\n", Want::Certain(5)),
             // Waited for, not overlapped, or nothing used here.
-            ("from hyper_parallel import hsdp_sync_stream\nhsdp(net, comm_async=True)\nloss.backward()\nhsdp_sync_stream()\noptimizer.step()\n", Want::None),
+            (
+                "from hyper_parallel import hsdp_sync_stream\nhsdp(net, comm_async=True)\nloss.backward()\nhsdp_sync_stream()\noptimizer.step()\n",
+                Want::None,
+            ),
             ("hsdp(net, 2)\nloss.backward()\noptimizer.step()\n", Want::None),
             ("hsdp(net, comm_async=False)\nloss.backward()\noptimizer.step()\n", Want::None),
             ("hsdp(net, comm_async=flag)\nloss.backward()\noptimizer.step()\n", Want::None),
