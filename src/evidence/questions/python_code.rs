@@ -100,8 +100,10 @@ fn nothing(report: &Report) -> Answer {
         0 => (String::new(), String::new()),
         n => (format!(", {n} silenced by a comment"), format!("，{n} 处被注释屏蔽")),
     };
-    let seen =
-        Text::new(format!("nothing in {files} Python files{en}"), format!("{files} 个 Python 文件中没有发现{zh}"));
+    let seen = Text::new(
+        format!("nothing found; Python files looked at: {files}{en}"),
+        format!("没有发现；已检查 {files} 个 Python 文件{zh}"),
+    );
     Answer::new("none", seen)
 }
 

@@ -93,6 +93,12 @@ fn has_hccl(look: &Look<'_>) -> bool {
     all > choices
 }
 
+/// Says whether a file is run, not imported: who imports it may look at its constants.
+fn is_script(look: &Look<'_>) -> bool {
+    let calls = |stmt: &Stmt<'_>| matches!(&stmt.kind, Deed::Expr(expr) if expr.as_call().is_some());
+    look.unit.file.body.iter().any(calls) || look.mentions("__name__")
+}
+
 /// The literal itself, where nothing but this call takes it and torch_npu is there to bring HCCL.
 fn edits(look: &Look<'_>, given: &Expr<'_>, known: &Known<'_>) -> Vec<Edit> {
     let literal = known.literal;
@@ -113,7 +119,7 @@ fn edits(look: &Look<'_>, given: &Expr<'_>, known: &Known<'_>) -> Vec<Edit> {
                 times += usize::from(expr.as_name() == Some(name))
             });
             let exported = look.any(&mut |expr| matches!(expr.kind, Kind::Text(text) if text == name));
-            times == 2 && !exported
+            times == 2 && !exported && is_script(look)
         });
     if known.origin != Origin::Code || !only_here || !look.unit.imports("torch_npu") || look.unit.imports("mindspore") {
         return Vec::new();
@@ -170,6 +176,8 @@ mod tests {
             expect(&RULE, &format!("{NPU}{code}"), &want);
         }
         expect(&RULE, "import torch.distributed as dist\ndist.init_process_group('gloo')\n", &Want::None);
+        let imported = "import torch_npu\nfrom torch.distributed import init_process_group\nB = 'gloo'\ndef main(x):\n    init_process_group(B)\n    x.npu()\n";
+        expect(&RULE, imported, &Want::Certain(5));
         // On MindSpore, or without torch_npu, a person has to see to it.
         expect(
             &RULE,

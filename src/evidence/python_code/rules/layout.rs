@@ -114,7 +114,9 @@ fn hoist<'f>(look: &Look<'f>, site: &Site<'f>) -> Option<Vec<Edit>> {
     let mut arguments = BTreeSet::new();
     value.walk(&mut |expr| arguments.extend(expr.as_name()));
     let fixed = |name: &&str| unit.is_fixed(name, site.scope) && !bound_in(&[outer]).contains(*name);
-    if !arguments.iter().all(|name| fixed(&name)) || mentions_whole_scope(scope.body) {
+    // Used elsewhere in the loop, it might be changed there without being assigned.
+    let only_here = |name: &&str| uses(body, name) == uses(std::slice::from_ref(site.stmt), name);
+    if !arguments.iter().all(|name| fixed(&name) && only_here(&name)) || mentions_whole_scope(scope.body) {
         return None;
     }
     let before_it = uses(&body[..at], name) + usize::from(loop_head_uses(outer, name));
@@ -204,6 +206,7 @@ mod tests {
             (before.replace("(x, shape):", "(x, shape):\n    locals()"), Want::Certain(5)),
             (before.replace("layout = Layout", "layout = idm"), Want::Certain(4)),
             (before.replace("(2, 4)", "shape()"), Want::Likely(4)),
+            (format!("{}        shape.append(1)\n", before.replace("(2, 4)", "shape")), Want::Certain(4)),
             ("def forward(self, x):\n    m = idm('npu', (8,))\n    return x\n".into(), Want::Certain(3)),
             ("while True:\n    loss.backward()\n    f(Layout((8,), ('dp',)))\n".into(), Want::Certain(4)),
             // Right, or another matter.

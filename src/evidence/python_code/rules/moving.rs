@@ -1,8 +1,10 @@
 //! Moves statements behind sharding, where the program is the same otherwise.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::super::names::bound_by;
+use super::super::source::Source;
 use super::super::tree::walk;
 use super::optimizer::is_sharding;
 use super::*;
@@ -43,6 +45,8 @@ const HARMLESS_METHODS: &[&str] = &[
     "trainable_params",
     "values",
 ];
+/// Builtins that look at no model at all.
+const PLAIN: &[&str] = &["abs", "bool", "float", "int", "max", "min", "print", "round", "str"];
 /// Packages whose optimizers and schedulers do nothing but take what they are given.
 const MAKERS: &[&str] = &["torch.optim.", "hyper_parallel.", "mindspore."];
 
@@ -92,7 +96,7 @@ pub fn after_sharding<'f>(
             }
         } else if depends {
             moved.insert(at);
-        } else if !is_unrelated(look, stmt, scope, &models) {
+        } else if !is_unrelated(look, stmt, &models) {
             return None;
         }
     }
@@ -126,31 +130,50 @@ fn edits<'f>(look: &Look<'f>, body: &'f [Stmt<'f>], moved: &BTreeSet<usize>, end
     if !text[..target].ends_with('\n') || !(behind.is_empty() || behind.starts_with('#')) {
         return None;
     }
-    let mut all = Vec::new();
-    let mut block = String::new();
+    let mut runs: Vec<Range<usize>> = Vec::new();
     for at in moved {
         let stmt = &body[*at];
         if !source.is_alone(&stmt.range) {
             return None;
         }
-        let mut lines = source.whole_lines(&stmt.range);
-        let indent = source.before(stmt.range.start);
-        // The comment right above is about it.
-        while lines.start > 0 {
-            let above = source.line_start(lines.start - 1);
-            let line = &text[above..lines.start];
-            let comment = line.strip_prefix(indent).is_some_and(|rest| rest.starts_with('#'));
-            let shebang = above == 0 && line.starts_with("#!");
-            if !comment || shebang || line.contains("fix:") {
-                break;
-            }
-            lines.start = above;
+        let lines = with_comment(source, &stmt.range);
+        match runs.last_mut().filter(|run| run.end == lines.start) {
+            Some(run) => run.end = lines.end,
+            None => runs.push(lines),
         }
-        block.push_str(&text[lines.clone()]);
-        all.push(Edit { range: lines, text: String::new() });
+    }
+    let mut block = String::new();
+    let mut all = Vec::new();
+    for mut run in runs {
+        // Between two empty lines one goes along, so that none is doubled here and none is missing there.
+        let above = source.line_start(run.start.saturating_sub(1));
+        let is_empty = |lines: &str| lines.trim().is_empty() && lines.ends_with('\n');
+        if above < run.start && is_empty(&text[above..run.start]) && is_empty(&text[run.end..source.next_line(run.end)])
+        {
+            run.start = above;
+        }
+        block.push_str(&text[run.clone()]);
+        all.push(Edit { range: run, text: String::new() });
     }
     all.push(Edit { range: target..target, text: block });
     Some(all)
+}
+
+/// The lines of a statement, with the comment right above, which is about it.
+fn with_comment(source: &Source, range: &Range<usize>) -> Range<usize> {
+    let mut lines = source.whole_lines(range);
+    let indent = source.before(range.start);
+    while lines.start > 0 {
+        let above = source.line_start(lines.start - 1);
+        let line = &source.text[above..lines.start];
+        let comment = line.strip_prefix(indent).is_some_and(|rest| rest.starts_with('#'));
+        let shebang = above == 0 && line.starts_with("#!");
+        if !comment || shebang || line.contains("fix:") {
+            break;
+        }
+        lines.start = above;
+    }
+    lines
 }
 
 /// Lists the names that a statement looks at, anywhere in it.
@@ -248,22 +271,24 @@ fn is_policy(look: &Look<'_>, call: &Call<'_>) -> bool {
     })
 }
 
-/// Has nothing to do with the model, and calls nothing that could.
-fn is_unrelated(look: &Look<'_>, stmt: &Stmt<'_>, scope: usize, models: &BTreeSet<&str>) -> bool {
-    if matches!(stmt.kind, Deed::Import(_)) {
-        return true;
-    }
-    if !matches!(stmt.kind, Deed::Expr(_) | Deed::Assign { .. } | Deed::Other(_)) || !uses(stmt).is_disjoint(models) {
-        return false;
-    }
-    let mut good = true;
+/// Has nothing to do with the model, and calls nothing that could, by another name of it.
+fn is_unrelated(look: &Look<'_>, stmt: &Stmt<'_>, models: &BTreeSet<&str>) -> bool {
+    let mut good = match &stmt.kind {
+        Deed::Import(_) => return true,
+        Deed::Expr(_) | Deed::Other(_) => true,
+        Deed::Assign { targets, augmented, .. } => {
+            !augmented && targets.iter().all(|target| target.as_name().is_some())
+        }
+        _ => false,
+    };
     walk_exprs(std::slice::from_ref(stmt), Into::Functions, &mut |expr| {
         let Some(call) = expr.as_call() else { return };
-        // At the module's level a function of the file may look at any name.
-        let local = call.function.as_name().is_some_and(|name| look.unit.function(name).is_some());
-        good &= scope > 0 || !local;
+        let name = call.function.as_name();
+        good &= name.is_some_and(|name| {
+            (HARMLESS.contains(&name) || PLAIN.contains(&name)) && look.unit.function(name).is_none()
+        });
     });
-    good
+    good && uses(stmt).is_disjoint(models)
 }
 
 /// A plain statement that makes an optimizer, a scheduler or a list of parameters.

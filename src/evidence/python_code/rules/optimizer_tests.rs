@@ -104,6 +104,10 @@ fn moves_what_can_be_moved() {
     let before = "def main(a):\n    p = [x for x in a.parameters() if x.requires_grad]\n    fully_shard(a)\n    o = optim.SGD(p)\n";
     let after = "def main(a):\n    fully_shard(a)\n    p = [x for x in a.parameters() if x.requires_grad]\n    o = optim.SGD(p)\n";
     expect(&RULE, &with_head(before), &Want::Edit(with_head(after)));
+    // An empty line goes along where it would be doubled.
+    let before = "def main(a):\n    x = 1\n\n    o = optim.SGD(a.parameters())\n\n    fully_shard(a)\n\n    go(o)\n";
+    let after = "def main(a):\n    x = 1\n\n    fully_shard(a)\n\n    o = optim.SGD(a.parameters())\n\n    go(o)\n";
+    expect(&RULE, &with_head(before), &Want::Edit(with_head(after)));
     let hyper = "from hyper_parallel.core.optimizer import get_hyper_optimizer\nfrom hyper_parallel import fully_shard as fs\nmodel = build()\nopt = get_hyper_optimizer(model=model)\nmodel = fs(model)\n";
     let after = "from hyper_parallel.core.optimizer import get_hyper_optimizer\nfrom hyper_parallel import fully_shard as fs\nmodel = build()\nmodel = fs(model)\nopt = get_hyper_optimizer(model=model)\n";
     expect(&RULE, hyper, &Want::Edit(after.into()));
@@ -115,6 +119,9 @@ fn what_might_change_the_program_is_not_moved() {
     assert!(matches!(checked(&RULE, &with_head(good), &facts_of(good)).found.len(), 1));
     for code in [
         good.replace("    fully_shard", "    lr = 2\n    fully_shard"),
+        good.replace("    fully_shard", "    freeze(net)\n    fully_shard"),
+        good.replace("    fully_shard", "    cfg.lr = 2\n    fully_shard"),
+        good.replace("    fully_shard", "    rates[0] += 2\n    fully_shard"),
         good.replace("    fully_shard", "    log(opt)\n    fully_shard"),
         good.replace("    fully_shard", "    m.requires_grad_(False)\n    fully_shard"),
         good.replace("    fully_shard", "    if a:\n        return\n    fully_shard"),
