@@ -116,7 +116,7 @@ fn hoist<'f>(look: &Look<'f>, site: &Site<'f>) -> Option<Vec<Edit>> {
     let fixed = |name: &&str| unit.is_fixed(name, site.scope) && !bound_in(&[outer]).contains(*name);
     // Used elsewhere in the loop, it might be changed there without being assigned.
     let only_here = |name: &&str| uses(body, name) == uses(std::slice::from_ref(site.stmt), name);
-    if !arguments.iter().all(|name| fixed(&name) && only_here(&name)) || mentions_whole_scope(scope.body) {
+    if !arguments.iter().all(|name| fixed(name) && only_here(name)) || mentions_whole_scope(scope.body) {
         return None;
     }
     let before_it = uses(&body[..at], name) + usize::from(loop_head_uses(outer, name));

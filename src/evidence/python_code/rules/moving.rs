@@ -16,6 +16,14 @@ pub struct Block<'f> {
     pub index: usize,
 }
 
+/// Parameters that are taken before their model is sharded.
+pub struct Early<'e, 'f> {
+    pub taken: &'e [Block<'f>],
+    /// Where the model is sharded after it.
+    pub shards: Vec<&'e [Block<'f>]>,
+    pub model: &'e str,
+}
+
 /// Builtins and methods that look at a model and change nothing.
 const HARMLESS: &[&str] = &[
     "dict",
@@ -51,19 +59,13 @@ const PLAIN: &[&str] = &["abs", "bool", "float", "int", "max", "min", "print", "
 const MAKERS: &[&str] = &["torch.optim.", "hyper_parallel.", "mindspore."];
 
 /// Returns the edits that move what takes parameters too early, and what depends on it, behind the last sharding.
-///
-/// Each of `early` is where parameters are taken, where the model is sharded after it, and the model's name.
-pub fn after_sharding<'f>(
-    look: &Look<'f>,
-    scope: usize,
-    early: &[(&[Block<'f>], Vec<&[Block<'f>]>, &str)],
-) -> Option<Vec<Edit>> {
-    let (first, ..) = early.first()?;
+pub fn after_sharding<'f>(look: &Look<'f>, scope: usize, early: &[Early<'_, 'f>]) -> Option<Vec<Edit>> {
+    let first = early.first()?.taken;
     let home = *first.last()?;
     let mut moved: BTreeSet<usize> = BTreeSet::new();
     let mut shards: BTreeSet<usize> = BTreeSet::new();
     let mut models: BTreeSet<&str> = BTreeSet::new();
-    for (taken, sharded, model) in early {
+    for Early { taken, shards: sharded, model } in early {
         let here = |trail: &[Block<'f>]| {
             trail.iter().find(|block| std::ptr::eq(block.body, home.body)).map(|block| block.index)
         };

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::super::tree::Function;
-use super::moving::{self, Block};
+use super::moving::{self, Block, Early};
 use super::*;
 
 pub const RULE: Rule = Rule { id: "hp-optimizer-memory", words: &["fully_shard", "hsdp"], check };
@@ -54,6 +54,9 @@ struct Event<'f> {
     /// Where the way ends that it lies on: behind a `return` nothing of it counts.
     until: Option<usize>,
 }
+
+/// Where parameters are collected.
+type Place<'f> = (&'f Expr<'f>, Vec<Block<'f>>);
 
 enum Happens<'f> {
     /// An optimizer takes its parameters; who holds it, and the statement that collects them.
@@ -133,20 +136,15 @@ fn judge<'f>(look: &Look<'f>, scope: usize, events: &[Event<'f>]) -> Vec<Found> 
             early.push((taken, shards));
         }
     }
-    let edits = moving::after_sharding(
-        look,
-        scope,
-        &early
-            .iter()
-            .map(|(taken, shards)| {
-                (
-                    taken.trail.as_slice(),
-                    shards.iter().map(|shard| shard.trail.as_slice()).collect(),
-                    taken.model.as_str(),
-                )
-            })
-            .collect::<Vec<_>>(),
-    );
+    let all: Vec<Early<'_, 'f>> = early
+        .iter()
+        .map(|(taken, shards)| Early {
+            taken: &taken.trail,
+            shards: shards.iter().map(|shard| shard.trail.as_slice()).collect(),
+            model: &taken.model,
+        })
+        .collect();
+    let edits = moving::after_sharding(look, scope, &all);
     let lines = |event: &Event<'_>| look.unit.file.source.line(event.expr.at);
     early.iter().map(|(taken, shards)| {
         let line = shards.last().map_or(0, |shard| lines(shard));
@@ -183,7 +181,7 @@ struct Follower<'f, 'l> {
     /// Names that stand for parts of models: `layer` for `model.layers`.
     parts: BTreeMap<&'f str, String>,
     /// Names that hold collected parameters: whose, and where they were collected.
-    collected: BTreeMap<&'f str, Vec<(String, &'f Expr<'f>, Vec<Block<'f>>)>>,
+    collected: BTreeMap<&'f str, Vec<(String, Place<'f>)>>,
 }
 
 impl<'f, 'l> Follower<'f, 'l> {
@@ -282,7 +280,7 @@ impl<'f, 'l> Follower<'f, 'l> {
             self.collected.remove(name);
             if !from.is_empty() && !self.makes_optimizer(value) {
                 let trail = self.trail.clone();
-                let all = from.into_iter().map(|(model, expr)| (model, expr, trail.clone())).collect();
+                let all = from.into_iter().map(|(model, expr)| (model, (expr, trail.clone()))).collect();
                 self.collected.insert(name, all);
                 return;
             }
@@ -321,7 +319,7 @@ impl<'f, 'l> Follower<'f, 'l> {
     }
 
     fn taking(&mut self, call: &'f Call<'f>, expr: &'f Expr<'f>, holder: Option<&'f str>) {
-        let mut taken: Vec<(String, Option<(&'f Expr<'f>, Vec<Block<'f>>)>)> = Vec::new();
+        let mut taken: Vec<(String, Option<Place<'f>>)> = Vec::new();
         let mut by_helper = false;
         match maker(self.look, call) {
             Some(Maker::Class) => {
@@ -377,12 +375,12 @@ impl<'f, 'l> Follower<'f, 'l> {
     }
 
     /// Lists whose parameters an argument holds, directly or collected before.
-    fn given_parameters(&self, given: &'f Expr<'f>) -> Vec<(String, Option<(&'f Expr<'f>, Vec<Block<'f>>)>)> {
+    fn given_parameters(&self, given: &'f Expr<'f>) -> Vec<(String, Option<Place<'f>>)> {
         let mut all: Vec<_> = self.parameters_in(given).into_iter().map(|(model, _)| (model, None)).collect();
         given.walk(&mut |expr| {
             let collected = expr.as_name().and_then(|name| self.collected.get(name));
             let known = collected.into_iter().flatten();
-            all.extend(known.map(|(model, expr, trail)| (model.clone(), Some((*expr, trail.clone())))));
+            all.extend(known.map(|(model, place)| (model.clone(), Some(place.clone()))));
         });
         all
     }

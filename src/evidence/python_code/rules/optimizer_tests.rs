@@ -132,7 +132,7 @@ fn what_might_change_the_program_is_not_moved() {
         good.replace("    fully_shard(m)", "    fully_shard(wrap(m))\n    fully_shard(m)"),
         good.replace("lr=lr", "lr=next(rates)"),
         good.replace("    opt = optim", "    opt = x[0] = optim"),
-        format!("opt = optim.SGD(m.parameters())\ndef f():\n    print(opt)\nf()\nfully_shard(m)\n"),
+        "opt = optim.SGD(m.parameters())\ndef f():\n    print(opt)\nf()\nfully_shard(m)\n".to_owned(),
         format!("{good}def broken(:\n    pass\n"),
     ] {
         let text = with_head(&code);
