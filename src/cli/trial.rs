@@ -9,10 +9,11 @@ use anyhow::{Context, Result};
 use super::args::Common;
 use super::fixture::{Fixture, with_root};
 use super::output;
-use super::reading::{Asking, Reader, Reading};
+use super::reading::{Asking, Reader, Reading, recipe_of};
+use super::selecting;
 use super::session::{Session, for_screen};
 use crate::change::AbsPath;
-use crate::diagnosis::{Confidence, Finding, Origin};
+use crate::diagnosis::{Confidence, Finding, Origin, examine};
 use crate::evidence::LocalHost;
 use crate::os::git::GitKnowledge;
 use crate::recipe::catalogue::Catalogue;
@@ -30,8 +31,8 @@ pub fn run(session: &Session, ids: &[String], recipes: &Path, fixtures: &Path) -
         if catalogue.by_id(&fixture.id).is_none() || (!ids.is_empty() && !ids.contains(&fixture.id)) {
             continue;
         }
-        let mistakes =
-            try_one(session, &reader, &fixture).unwrap_or_else(|error| vec![format!("cannot be tried: {error:#}")]);
+        let mistakes = try_one(session, &catalogue, &reader, &fixture)
+            .unwrap_or_else(|error| vec![format!("cannot be tried: {error:#}")]);
         if mistakes.is_empty() {
             passed += 1;
         } else {
@@ -46,7 +47,7 @@ pub fn run(session: &Session, ids: &[String], recipes: &Path, fixtures: &Path) -
 }
 
 /// Tries one fixture in a temporary folder; returns what is wrong.
-fn try_one(session: &Session, reader: &Reader<'_>, fixture: &Fixture) -> Result<Vec<String>> {
+fn try_one(session: &Session, catalogue: &Catalogue, reader: &Reader<'_>, fixture: &Fixture) -> Result<Vec<String>> {
     let folder = tempfile::Builder::new().prefix("fix-recipe-").tempdir()?;
     let root: PathBuf = std::fs::canonicalize(folder.path())?;
     let log = fixture.unpack(&root)?;
@@ -74,7 +75,16 @@ fn try_one(session: &Session, reader: &Reader<'_>, fixture: &Fixture) -> Result<
     let origin = if fixture.folder.join("before").is_dir() { Origin::ThisMachine } else { Origin::Elsewhere };
     let asking = Asking { host: &host, origin, command: (!command.is_empty()).then_some(&command) };
     let common = Common { set: fixture.set.clone(), ..session.common.clone() };
-    let findings = reader.diagnose(&reading, &asking, &Session::new(common)?)?;
+    let given = Session::new(common)?;
+    let findings = match (&log, catalogue.by_id(&fixture.id)) {
+        // Without a log only the recipe that the user names is looked for.
+        (None, Some(entry)) => {
+            let recipe = recipe_of(entry, session)?;
+            let set = selecting::set_for(&given, &recipe);
+            examine(&recipe, &reader.evidence(&reading, &asking, &set)).into_iter().collect()
+        }
+        (Some(_) | None, _) => reader.diagnose(&reading, &asking, &given)?,
+    };
     Ok(judge(fixture, &findings))
 }
 

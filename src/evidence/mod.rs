@@ -19,6 +19,7 @@ pub mod other_builds;
 pub mod own_files;
 pub mod pip_config;
 pub mod present_source;
+pub mod python_code;
 pub mod questions;
 pub mod uv_config;
 

@@ -1,6 +1,7 @@
 //! Verbs: parameters in, changes out. One file a verb; none writes.
 
 mod append_linker_flags_env;
+mod edit_python;
 mod merge_linker_flags;
 mod merge_pip_config;
 mod merge_uv_config;
@@ -137,6 +138,7 @@ fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
 /// All verbs.
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
+    &edit_python::EDIT_PYTHON,
     &merge_linker_flags::VERB,
     &merge_pip_config::VERB,
     &merge_uv_config::VERB,

@@ -16,6 +16,7 @@ mod object_kind;
 mod paths;
 mod pip_environment;
 mod pip_index;
+mod python_code;
 pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -127,6 +128,7 @@ const SUBJECTS: &[&[Question]] = &[
     pip_environment::QUESTIONS,
     pip_index::QUESTIONS,
     uv_index::QUESTIONS,
+    python_code::QUESTIONS,
 ];
 
 /// Finds a question by name.
