@@ -5,16 +5,22 @@
 pub mod build_command;
 pub mod build_tree;
 pub mod cann_codes;
+pub mod cann_libraries;
+pub mod cxx_names;
+pub mod elf;
+pub mod extension_objects;
 mod git;
 pub mod host;
 mod interrogate;
 pub mod leftovers;
 pub mod llvm_packages;
+pub mod loader;
 pub mod log;
 pub mod mounts;
 pub mod other_builds;
 pub mod own_files;
 pub mod present_source;
+pub mod python_places;
 pub mod questions;
 
 pub use git::{tracked_file, tracked_folder};

@@ -1,9 +1,11 @@
 //! Verbs: parameters in, changes out. One file a verb; none writes.
 
 mod append_linker_flags_env;
+mod define_macro;
 mod merge_linker_flags;
 mod prepend_path;
 mod remove_files;
+mod set_aside_objects;
 mod set_aside_tree;
 mod set_env;
 mod unset_cache_entries;
@@ -133,9 +135,11 @@ fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
 /// All verbs.
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
+    &define_macro::DEFINE_MACRO,
     &merge_linker_flags::VERB,
     &prepend_path::PREPEND_PATH,
     &remove_files::REMOVE_FILES,
+    &set_aside_objects::SET_ASIDE_OBJECTS,
     &set_aside_tree::SET_ASIDE_TREE,
     &set_env::SET_ENV,
     &unset_cache_entries::UNSET_CACHE_ENTRIES,

@@ -9,8 +9,12 @@ mod cmake_llvm;
 mod cmake_products;
 mod cmake_tree;
 mod distribution;
+mod extension_build;
+mod glibc;
 mod library_folder;
-mod object_kind;
+mod libstdcxx;
+mod loader_symbol;
+pub(super) mod object_kind;
 mod paths;
 pub mod setup_cmake_args;
 #[cfg(test)]
@@ -113,7 +117,11 @@ const SUBJECTS: &[&[Question]] = &[
     cmake_llvm::QUESTIONS,
     cmake_products::QUESTIONS,
     cmake_tree::QUESTIONS,
+    extension_build::QUESTIONS,
+    glibc::QUESTIONS,
     library_folder::QUESTIONS,
+    libstdcxx::QUESTIONS,
+    loader_symbol::QUESTIONS,
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
     paths::QUESTIONS,
