@@ -3,6 +3,7 @@
 //! A question reads, never writes, and never runs anything of the project. It answers with one word out of a
 //! closed set and with values; what it cannot find out is [`UNKNOWN`], never a guess.
 
+mod build_memory;
 mod cached_tools;
 mod cmake_cache;
 mod cmake_llvm;
@@ -10,12 +11,14 @@ mod cmake_products;
 mod cmake_tree;
 mod distribution;
 mod extension_build;
+mod git_submodules;
 mod glibc;
 mod library_folder;
 mod libstdcxx;
 mod loader_symbol;
 pub(super) mod object_kind;
 mod paths;
+mod python_headers;
 pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -112,12 +115,14 @@ impl Inquiry<'_> {
 
 /// All questions, by subject.
 const SUBJECTS: &[&[Question]] = &[
+    build_memory::QUESTIONS,
     cached_tools::QUESTIONS,
     cmake_cache::QUESTIONS,
     cmake_llvm::QUESTIONS,
     cmake_products::QUESTIONS,
     cmake_tree::QUESTIONS,
     extension_build::QUESTIONS,
+    git_submodules::QUESTIONS,
     glibc::QUESTIONS,
     library_folder::QUESTIONS,
     libstdcxx::QUESTIONS,
@@ -125,6 +130,7 @@ const SUBJECTS: &[&[Question]] = &[
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
     paths::QUESTIONS,
+    python_headers::QUESTIONS,
 ];
 
 /// Finds a question by name.
