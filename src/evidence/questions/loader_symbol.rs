@@ -253,6 +253,11 @@ fn of_cann(host: &dyn Host, scope: &Scope<'_>, symbol: &str) -> Answer {
         let all = folders.iter().flat_map(|folder| libraries(host, folder));
         let gives = |path: &PathBuf| Elf::open(host, path).is_ok_and(|elf| elf.gives(symbol).unwrap_or(false));
         if let Some(giver) = all.take(MOST_ASKED).find(gives) {
+            let name = giver.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            // A path helps only whoever asks for the library by its name.
+            if !scope.missing.iter().any(|(missing, _)| *missing == name) {
+                return given("given_elsewhere", &giver, symbol);
+            }
             let folder = giver.parent().unwrap_or(Path::new("/")).display().to_string();
             let answer = given("not_on_path", &giver, symbol).with("folder", folder);
             let missing: Vec<String> = scope.missing.iter().map(|(name, _)| name.clone()).collect();

@@ -4,7 +4,9 @@
 //! closed set and with values; what it cannot find out is [`UNKNOWN`], never a guess.
 
 mod build_memory;
+mod built_before;
 mod cached_tools;
+mod cann_environment;
 mod cmake_cache;
 mod cmake_llvm;
 mod cmake_products;
@@ -116,7 +118,9 @@ impl Inquiry<'_> {
 /// All questions, by subject.
 const SUBJECTS: &[&[Question]] = &[
     build_memory::QUESTIONS,
+    built_before::QUESTIONS,
     cached_tools::QUESTIONS,
+    cann_environment::QUESTIONS,
     cmake_cache::QUESTIONS,
     cmake_llvm::QUESTIONS,
     cmake_products::QUESTIONS,
