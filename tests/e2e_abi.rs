@@ -305,3 +305,42 @@ fn a_copy_that_is_found_first_and_lacks_the_symbol_is_passed_over() {
     fs::remove_file(new.join("libhp.so")).unwrap();
     story.is_left_alone(&[]).says("nothing that is installed here gives `hp_layout_hash`");
 }
+
+/// Builds the extension into PyTorch's cache when it is not there, as `torch.utils.cpp_extension.load` does.
+const AT_RUN_TIME: &str = r#"
+import importlib.util, os, subprocess, sysconfig
+folder = os.path.expanduser('~/.cache/torch_extensions/py3_cpu/custom_ops')
+module = folder + '/custom_ops.so'
+import torch
+if not os.path.exists(module):
+    os.makedirs(folder, exist_ok=True)
+    flags = os.environ.get('CPPFLAGS', '').split()
+    with open(folder + '/build.ninja', 'w') as rules:
+        rules.write('cflags = -DTORCH_EXTENSION_NAME=custom_ops ' + ' '.join(flags))
+    include = os.path.join(os.path.dirname(torch.__file__), 'include')
+    subprocess.check_call(['g++', '-shared', '-fPIC', '-I' + include, '-I' + sysconfig.get_path('include'), *flags,
+                           '-o', module, 'ops.cpp'])
+spec = importlib.util.spec_from_file_location('custom_ops', module)
+loaded = importlib.util.module_from_spec(spec)
+print(loaded.name())
+"#;
+
+#[test]
+fn a_build_at_run_time_is_done_anew() {
+    let (mut sandbox, _) = built_with("torch", 1, 1);
+    sandbox.write("train.py", AT_RUN_TIME);
+    sandbox.set("CPPFLAGS", "-D_GLIBCXX_USE_CXX11_ABI=0");
+    let story = Story::new(&sandbox, ["python", "train.py"], "undefined symbol: _ZN3c10");
+    let status = story.fails().code;
+    let objects = sandbox.home().join(".cache/torch_extensions/py3_cpu/custom_ops");
+    let before = support::picture(&objects);
+    // The cache lies outside of the project: that takes a word on the command line.
+    story.fix_command(&["run", "--yes"]).expect(status).says("--allow-path");
+    assert_eq!(support::picture(&objects), before);
+    let cache = objects.parent().unwrap().parent().unwrap().to_str().unwrap().to_owned();
+    let done = story.fix_command(&["run", "--yes", "--allow-path", &cache]).expect(0).says("hp-torch-ext");
+    assert!(done.stdout.contains("npu:0"), "{}", done.all());
+    story.fix(&["rollback"]).expect(0);
+    assert_eq!(support::picture(&objects), before);
+    story.fails();
+}

@@ -285,3 +285,35 @@ fn damaged_files_are_said_to_be_damaged() {
     assert_eq!(read_all(folder.path()), Err(NotElf::Other));
     assert_eq!(read_all(&folder.path().join("none")), Err(NotElf::Missing));
 }
+
+#[test]
+fn says_what_auditwheel_says_of_wheels() {
+    let host = host(&[]);
+    let bin = support::tools::auditwheel();
+    let folder = tempfile::tempdir().unwrap();
+    let wheels = support::tools::wheels(&["markupsafe==3.0.2", "pyyaml==6.0.2", "msgpack==1.1.0", "wrapt==1.17.2"]);
+    assert!(wheels.len() >= 4, "{wheels:?}");
+    for wheel in wheels {
+        let unpacked = folder.path().join(wheel.file_stem().unwrap());
+        let (from, to) = (wheel.to_str().unwrap(), unpacked.to_str().unwrap());
+        tool(&["python3", "-m", "zipfile", "-e", from, to]);
+        let mut have = BTreeSet::new();
+        let mut left = vec![unpacked.clone()];
+        while let Some(path) = left.pop() {
+            if path.is_dir() {
+                left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if let Ok(elf) = Elf::open(&host, &path) {
+                have.extend(elf.version_needs().unwrap().into_iter().map(|need| need.version));
+            }
+        }
+        assert!(!have.is_empty(), "{from} has no compiled module");
+        let said = tool(&[bin.join("auditwheel").to_str().unwrap(), "show", from]);
+        // `libc.so.6 with versions {'GLIBC_2.14', 'GLIBC_2.2.5'}`, in lines of any length.
+        let wanted: BTreeSet<String> = said
+            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'))
+            .filter(|word| word.starts_with("GLIBC_") || word.starts_with("GLIBCXX_") || word.starts_with("CXXABI_"))
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(have, wanted, "{from}:\n{said}");
+    }
+}

@@ -95,7 +95,10 @@ fn glibc_for(inquiry: &Inquiry<'_>) -> Answer {
     };
     let named = if by.is_empty() { String::new() } else { format!("`{by}`") };
     if *needed <= have && !is_read {
-        return unknown("the log is of another machine, or its library cannot be read", "日志来自其他机器，或无法读取其中的库");
+        return unknown(
+            "the log is of another machine, or its library cannot be read",
+            "日志来自其他机器，或无法读取其中的库",
+        );
     }
     if *needed <= have {
         let seen = Text::new(
