@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -21,6 +21,8 @@ pub trait Host {
     fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>>;
     /// Reads the first bytes of a regular file, at most `len`.
     fn head(&self, path: &Path, len: u64) -> io::Result<Vec<u8>>;
+    /// Reads exactly `len` bytes of a regular file from `offset` on; fewer are an error (`UnexpectedEof`).
+    fn read_at(&self, path: &Path, offset: u64, len: u64) -> io::Result<Vec<u8>>;
     /// Describes what `path` itself is, without following a link.
     fn inspect(&self, path: &Path) -> io::Result<Metadata>;
     /// Describes what `path` leads to.
@@ -170,6 +172,21 @@ impl Host for LocalHost {
         }
         let mut bytes = Vec::new();
         std::fs::File::open(path)?.take(len).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn read_at(&self, path: &Path, offset: u64, len: u64) -> io::Result<Vec<u8>> {
+        if self.follow(path)?.kind != FileKind::File {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let mut file = std::fs::File::open(path)?;
+        // Nothing is set aside for bytes that a file only claims to have.
+        if offset.checked_add(len).is_none_or(|end| end > file.metadata().map_or(0, |meta| meta.len())) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        file.seek(io::SeekFrom::Start(offset))?;
+        let mut bytes = vec![0; usize::try_from(len).map_err(|_| io::ErrorKind::FileTooLarge)?];
+        file.read_exact(&mut bytes)?;
         Ok(bytes)
     }
 

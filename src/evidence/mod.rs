@@ -5,14 +5,19 @@
 pub mod build_command;
 pub mod build_tree;
 pub mod cann_codes;
+pub mod cann_libraries;
 pub mod cmake_presets;
 pub mod conda;
+pub mod cxx_names;
+pub mod elf;
+pub mod extension_objects;
 mod git;
 pub mod host;
 pub mod index_url;
 mod interrogate;
 pub mod leftovers;
 pub mod llvm_packages;
+pub mod loader;
 pub mod log;
 pub mod mounts;
 pub mod other_builds;
@@ -20,6 +25,7 @@ pub mod own_files;
 pub mod pip_config;
 pub mod present_source;
 pub mod python_code;
+pub mod python_places;
 pub mod questions;
 pub mod uv_config;
 

@@ -1,6 +1,7 @@
 //! Verbs: parameters in, changes out. One file a verb; none writes.
 
 mod append_linker_flags_env;
+mod define_macro;
 mod edit_python;
 mod merge_linker_flags;
 mod merge_pip_config;
@@ -9,6 +10,7 @@ mod own_config;
 mod prepend_path;
 mod remove_conda_channel;
 mod remove_files;
+mod set_aside_objects;
 mod set_aside_tree;
 mod set_env;
 mod unset_cache_entries;
@@ -139,12 +141,14 @@ fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
     &edit_python::EDIT_PYTHON,
+    &define_macro::DEFINE_MACRO,
     &merge_linker_flags::VERB,
     &merge_pip_config::VERB,
     &merge_uv_config::VERB,
     &prepend_path::PREPEND_PATH,
     &remove_conda_channel::REMOVE_CONDA_CHANNEL,
     &remove_files::REMOVE_FILES,
+    &set_aside_objects::SET_ASIDE_OBJECTS,
     &set_aside_tree::SET_ASIDE_TREE,
     &set_env::SET_ENV,
     &unset_cache_entries::UNSET_CACHE_ENTRIES,

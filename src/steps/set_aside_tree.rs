@@ -98,7 +98,7 @@ pub(super) fn recognised(order: &Order<'_>, named: &AbsPath) -> Result<BuildTree
 }
 
 /// Refuses a tree with a mount point in it: what that shows lies elsewhere and is no part of the tree.
-fn refuse_mounts(host: &dyn Host, tree: &AbsPath) -> Result<(), LowerError> {
+pub(super) fn refuse_mounts(host: &dyn Host, tree: &AbsPath) -> Result<(), LowerError> {
     let real = host.real(tree.as_path()).unwrap_or_else(|_| tree.as_path().to_owned());
     let mounted = |point: &PathBuf| *point != real && point.starts_with(&real);
     let Some(mount) = mounts::mount_points(host).into_iter().find(mounted) else { return Ok(()) };
@@ -193,7 +193,7 @@ fn listed(entries: &[&Entry]) -> String {
 }
 
 /// Identifies a folder and counts what is in it, without following links.
-fn measure(host: &dyn Host, path: &AbsPath) -> Result<TreeImage, LowerError> {
+pub(super) fn measure(host: &dyn Host, path: &AbsPath) -> Result<TreeImage, LowerError> {
     let failed = |error: std::io::Error| {
         LowerError(Text::new(format!("`{path}` cannot be read: {error}"), format!("无法读取 `{path}`：{error}")))
     };

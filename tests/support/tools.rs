@@ -37,6 +37,36 @@ pub fn yaml_readers() -> &'static Path {
     BIN.get_or_init(|| environment("yaml", &["PyYAML==6.0.2", "ruamel.yaml==0.18.6"]))
 }
 
+/// A private Python environment with auditwheel.
+pub fn auditwheel() -> &'static Path {
+    static BIN: OnceLock<PathBuf> = OnceLock::new();
+    BIN.get_or_init(|| environment("auditwheel", &["auditwheel==6.4.2", "pyelftools==0.32", "packaging==25.0"]))
+}
+
+/// Fetches small wheels with compiled modules from PyPI, once; returns their files.
+pub fn wheels(names: &[&str]) -> Vec<PathBuf> {
+    let bin = auditwheel();
+    let folder = bin.parent().unwrap().join("wheels");
+    fs::create_dir_all(&folder).unwrap();
+    let list = || {
+        let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "whl")).collect();
+        files.sort();
+        files
+    };
+    if list().len() < names.len() {
+        let done = Command::new(bin.join("python"))
+            .args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"])
+            .args(["--only-binary=:all:", "-d"])
+            .arg(&folder)
+            .args(names)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "cannot fetch {names:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+    list()
+}
+
 fn environment(name: &str, packages: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("e2e");
     fs::create_dir_all(&folder).unwrap();

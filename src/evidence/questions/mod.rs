@@ -3,7 +3,10 @@
 //! A question reads, never writes, and never runs anything of the project. It answers with one word out of a
 //! closed set and with values; what it cannot find out is [`UNKNOWN`], never a guess.
 
+mod build_memory;
+mod built_before;
 mod cached_tools;
+mod cann_environment;
 mod cmake_cache;
 mod cmake_llvm;
 mod cmake_products;
@@ -11,12 +14,18 @@ mod cmake_tree;
 mod conda_channel;
 mod conda_setup;
 mod distribution;
+mod extension_build;
+mod git_submodules;
+mod glibc;
 mod library_folder;
-mod object_kind;
+mod libstdcxx;
+mod loader_symbol;
+pub(super) mod object_kind;
 mod paths;
 mod pip_environment;
 mod pip_index;
 mod python_code;
+mod python_headers;
 pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -114,14 +123,22 @@ impl Inquiry<'_> {
 
 /// All questions, by subject.
 const SUBJECTS: &[&[Question]] = &[
+    build_memory::QUESTIONS,
+    built_before::QUESTIONS,
     cached_tools::QUESTIONS,
+    cann_environment::QUESTIONS,
     cmake_cache::QUESTIONS,
     cmake_llvm::QUESTIONS,
     cmake_products::QUESTIONS,
     cmake_tree::QUESTIONS,
     conda_channel::QUESTIONS,
     conda_setup::QUESTIONS,
+    extension_build::QUESTIONS,
+    git_submodules::QUESTIONS,
+    glibc::QUESTIONS,
     library_folder::QUESTIONS,
+    libstdcxx::QUESTIONS,
+    loader_symbol::QUESTIONS,
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
     paths::QUESTIONS,
@@ -129,6 +146,7 @@ const SUBJECTS: &[&[Question]] = &[
     pip_index::QUESTIONS,
     uv_index::QUESTIONS,
     python_code::QUESTIONS,
+    python_headers::QUESTIONS,
 ];
 
 /// Finds a question by name.
