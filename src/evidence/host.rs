@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -18,6 +18,8 @@ pub trait Host {
     fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>>;
     /// Reads the first bytes of a regular file, at most `len`.
     fn head(&self, path: &Path, len: u64) -> io::Result<Vec<u8>>;
+    /// Reads at most `len` bytes of a regular file from `offset` on; less at its end.
+    fn read_at(&self, path: &Path, offset: u64, len: u64) -> io::Result<Vec<u8>>;
     /// Describes what `path` itself is, without following a link.
     fn inspect(&self, path: &Path) -> io::Result<Metadata>;
     /// Describes what `path` leads to.
@@ -135,6 +137,17 @@ impl Host for LocalHost {
         }
         let mut bytes = Vec::new();
         std::fs::File::open(path)?.take(len).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn read_at(&self, path: &Path, offset: u64, len: u64) -> io::Result<Vec<u8>> {
+        if self.follow(path)?.kind != FileKind::File {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let mut file = std::fs::File::open(path)?;
+        file.seek(io::SeekFrom::Start(offset))?;
+        let mut bytes = Vec::new();
+        file.take(len).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 

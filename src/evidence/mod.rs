@@ -15,6 +15,7 @@ pub mod mounts;
 pub mod other_builds;
 pub mod own_files;
 pub mod present_source;
+pub mod python;
 pub mod questions;
 
 pub use git::{tracked_file, tracked_folder};

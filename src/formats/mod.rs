@@ -4,3 +4,5 @@ pub mod cmake_args;
 pub mod cmake_cache;
 pub mod cmake_lists;
 pub mod cmake_targets;
+pub mod python_metadata;
+pub mod wheel_name;

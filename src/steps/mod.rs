@@ -1,9 +1,13 @@
 //! Verbs: parameters in, changes out. One file a verb; none writes.
 
 mod append_linker_flags_env;
+mod build_wheel;
 mod merge_linker_flags;
+mod pip_install;
 mod prepend_path;
+mod python_environment;
 mod remove_files;
+mod restore_interrupted_install;
 mod set_aside_tree;
 mod set_env;
 mod unset_cache_entries;
@@ -47,6 +51,8 @@ pub struct Lowered {
     pub overlay: EnvOverlay,
     /// Arguments added to the user's command on the re-run (`-DNAME:TYPE=VALUE` carried over from an old cache).
     pub rerun_args: Vec<OsString>,
+    /// The user's command with other words, where a step can say it all (another wheel in the place of one).
+    pub rerun_argv: Option<Vec<OsString>>,
     /// What the user should know beside the diff.
     pub notes: Vec<Text>,
     /// What is left for the user to do.
@@ -133,9 +139,12 @@ fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
 /// All verbs.
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
+    &build_wheel::BUILD_WHEEL,
     &merge_linker_flags::VERB,
+    &pip_install::PIP_INSTALL,
     &prepend_path::PREPEND_PATH,
     &remove_files::REMOVE_FILES,
+    &restore_interrupted_install::RESTORE_INTERRUPTED_INSTALL,
     &set_aside_tree::SET_ASIDE_TREE,
     &set_env::SET_ENV,
     &unset_cache_entries::UNSET_CACHE_ENTRIES,

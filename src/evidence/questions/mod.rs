@@ -12,6 +12,9 @@ mod distribution;
 mod library_folder;
 mod object_kind;
 mod paths;
+mod python_environment;
+pub(crate) mod python_source;
+mod python_wheel;
 pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -117,6 +120,9 @@ const SUBJECTS: &[&[Question]] = &[
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
     paths::QUESTIONS,
+    python_environment::QUESTIONS,
+    python_source::QUESTIONS,
+    python_wheel::QUESTIONS,
 ];
 
 /// Finds a question by name.
