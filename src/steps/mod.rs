@@ -2,6 +2,7 @@
 
 mod append_linker_flags_env;
 mod build_wheel;
+mod make_environment;
 mod merge_linker_flags;
 mod pip_install;
 mod prepend_path;
@@ -140,6 +141,7 @@ fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
     &build_wheel::BUILD_WHEEL,
+    &make_environment::MAKE_ENVIRONMENT,
     &merge_linker_flags::VERB,
     &pip_install::PIP_INSTALL,
     &prepend_path::PREPEND_PATH,

@@ -112,6 +112,30 @@ pub fn active(host: &dyn Host) -> Option<Interpreter> {
     })
 }
 
+/// Finds the Python that a command runs: by its own name, or by the first line of the script that it is; what a shell
+/// does, and no command at all, mean the active one.
+pub fn running(host: &dyn Host, command: Option<&[OsString]>) -> Option<Interpreter> {
+    let on_path = || {
+        let python = program_path(host, "python").or_else(|| program_path(host, "python3"))?;
+        Interpreter::at(host, &python)
+    };
+    let active = || environment_of_variables(host).or_else(on_path);
+    let Some(words) = command.and_then(plain_words) else { return active() };
+    let rest = strip_wrappers(&words)?;
+    let program = rest.first()?;
+    if words[..words.len() - rest.len()].iter().any(|word| DECIDING.iter().any(|prefix| word.starts_with(prefix))) {
+        return None;
+    }
+    match base_name(program) {
+        "sh" | "bash" | "dash" | "zsh" => active(),
+        name if is_python(name) => Interpreter::at(host, &program_path(host, program)?),
+        _ => {
+            let script = program_path(host, program)?;
+            Interpreter::at(host, &python_of_script(host, &script)?)
+        }
+    }
+}
+
 impl Installer {
     /// Says whether it installs, and not something else.
     pub fn installs(&self) -> bool {

@@ -81,16 +81,12 @@ fn read(
         lost: Vec::new(),
     };
     let same_name: Vec<&Distribution> = installed.iter().filter(|one| one.name == found.name).collect();
-    if same_name.iter().any(|one| is_whole(host, one)) {
-        found.state = State::Replaced;
-        let tops = tops(&files);
-        let waste = tops.iter().filter_map(|top| stash_of(host, site, top, tilde));
-        found.moves.extend(waste.map(|(from, to)| (site.resolve(from), site.resolve(to))));
-        found.moves.dedup();
-        return Some(found);
-    }
     for top in tops(&files).iter().filter(|top| **top != real_info) {
         found.moves.extend(stash_of(host, site, top, tilde).map(|(from, to)| (site.resolve(from), site.resolve(to))));
+    }
+    if same_name.iter().any(|one| is_whole(host, one)) {
+        found.state = State::Replaced;
+        return Some(found);
     }
     found.in_the_way.extend(found.moves.iter().map(|(_, to)| to.clone()));
     found.in_the_way.extend(same_name.iter().map(|one| one.info.clone()));

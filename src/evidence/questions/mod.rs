@@ -14,6 +14,7 @@ mod object_kind;
 mod paths;
 mod python_environment;
 pub(crate) mod python_source;
+pub(crate) mod python_version;
 mod python_wheel;
 pub mod setup_cmake_args;
 #[cfg(test)]
@@ -122,6 +123,7 @@ const SUBJECTS: &[&[Question]] = &[
     paths::QUESTIONS,
     python_environment::QUESTIONS,
     python_source::QUESTIONS,
+    python_version::QUESTIONS,
     python_wheel::QUESTIONS,
 ];
 
