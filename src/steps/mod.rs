@@ -2,6 +2,7 @@
 
 mod append_linker_flags_env;
 mod build_wheel;
+mod link_backends;
 mod make_environment;
 mod merge_linker_flags;
 mod pip_install;
@@ -141,6 +142,7 @@ fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
     &build_wheel::BUILD_WHEEL,
+    &link_backends::LINK_BACKENDS,
     &make_environment::MAKE_ENVIRONMENT,
     &merge_linker_flags::VERB,
     &pip_install::PIP_INSTALL,

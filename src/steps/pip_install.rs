@@ -24,6 +24,11 @@ pub const PIP_INSTALL: Verb = Verb {
         ArgSpec { name: "from", required: false, about: "A folder with the one wheel that an earlier step built" },
         ArgSpec { name: "name", required: false, about: "The project's name, with `from`" },
         ArgSpec { name: "instead_of", required: false, about: "The wheel that the user's command names" },
+        ArgSpec {
+            name: "again",
+            required: false,
+            about: "`yes`: also where this version counts as installed; the command stays",
+        },
     ],
     lower: pip_install,
 };
@@ -36,12 +41,13 @@ fn pip_install(order: &Order<'_>) -> Result<Lowered, LowerError> {
     let python = python_environment::environment(order, "python")?;
     let program = python_environment::program(host, &python)?;
     let what = What::read(order, &python)?;
+    let again = order.text("again").is_some_and(|again| again == "yes");
     let mut lowered = Lowered::default();
     if let What::Wheel(wheel) = &what {
         lowered.limits.extend(older(order, wheel));
     }
     lowered.changes.push(Change::Run(Run {
-        argv: argv(&python, &program, &what),
+        argv: argv(&python, &program, &what, again),
         cwd: host.project().clone(),
         env: environment(),
         writes: python_environment::writes(host, &python, what.data()),
@@ -49,6 +55,8 @@ fn pip_install(order: &Order<'_>) -> Result<Lowered, LowerError> {
         timeout_seconds: TIMEOUT_SECONDS,
     }));
     match order.command {
+        // What is installed anew is not what the command is about.
+        Some(_) if again => {}
         Some(command) => lowered.rerun_argv = Some(rewritten(order, command, &python, &what)?),
         None => lowered.advice.push(Text::new(
             format!("dependencies are not installed by this: see `{} -m pip check`", python.executable),
@@ -115,7 +123,7 @@ fn older(order: &Order<'_>, wheel: &Wheel) -> Option<(Applicability, Text)> {
     })
 }
 
-fn argv(python: &Interpreter, program: &Program, what: &What) -> Vec<OsString> {
+fn argv(python: &Interpreter, program: &Program, what: &What, again: bool) -> Vec<OsString> {
     let executable = python.executable.to_string();
     let mut words: Vec<String> = match program {
         // `-I`: neither the folder it runs in nor PYTHONPATH may bring another pip.
@@ -140,16 +148,17 @@ fn argv(python: &Interpreter, program: &Program, what: &What) -> Vec<OsString> {
                 .to_vec()
         }
     };
+    // Of what was just built the version may be the one that is installed: it is to take its place.
+    if again || matches!(what, What::Built { .. }) {
+        let option = match program {
+            Program::Pip => "--force-reinstall",
+            Program::Uv(_) => "--reinstall",
+        };
+        words.push(option.to_owned());
+    }
     match what {
         What::Wheel(wheel) => words.push(wheel.path.to_string()),
-        What::Built { folder, name } => {
-            // The version may be the one that is installed: what was just built is to take its place.
-            let again = match program {
-                Program::Pip => "--force-reinstall",
-                Program::Uv(_) => "--reinstall",
-            };
-            words.extend([again.to_owned(), "--find-links".to_owned(), folder.to_string(), name.clone()]);
-        }
+        What::Built { folder, name } => words.extend(["--find-links".to_owned(), folder.to_string(), name.clone()]),
     }
     words.into_iter().map(OsString::from).collect()
 }

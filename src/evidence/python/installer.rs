@@ -178,7 +178,8 @@ fn is_python(name: &str) -> bool {
 fn leads_elsewhere(host: &dyn Host, words: &[String]) -> bool {
     let by_word = words.iter().any(|word| {
         let option = word.split('=').next().unwrap_or_default();
-        let is_long = option.len() > 4 && ELSEWHERE.iter().any(|one| one.starts_with(option));
+        // `--pre` is an option of its own.
+        let is_long = option.len() > 4 && option != "--pre" && ELSEWHERE.iter().any(|one| one.starts_with(option));
         is_long || ELSEWHERE_SHORT.iter().any(|short| word.starts_with(short) && !word.starts_with("--"))
     });
     by_word || ELSEWHERE_ENV.iter().any(|name| host.env(name).is_some_and(|value| !value.is_empty() && value != "0"))

@@ -8,6 +8,7 @@ pub mod installer;
 mod interpreter;
 pub mod leftovers;
 pub mod machine;
+pub mod modules;
 pub mod tags;
 mod wheel;
 pub mod zip;

@@ -20,6 +20,7 @@ pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toolchain;
+pub(crate) mod triton_backends;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -120,6 +121,7 @@ const SUBJECTS: &[&[Question]] = &[
     library_folder::QUESTIONS,
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
+    triton_backends::QUESTIONS,
     paths::QUESTIONS,
     python_environment::QUESTIONS,
     python_source::QUESTIONS,

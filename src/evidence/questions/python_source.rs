@@ -4,6 +4,7 @@ use pep440_rs::{Version, VersionSpecifiers};
 
 use super::python_wheel::interpreter;
 use super::{Answer, ArgSpec, Inquiry, Question, UNKNOWN};
+use crate::evidence::build_command::{self, BuildCommand};
 use crate::evidence::python::{Interpreter, distributions};
 use crate::evidence::{FileKind, Host};
 use crate::formats::wheel_name::normalise;
@@ -11,19 +12,29 @@ use crate::os::AbsPath;
 use crate::recipe::Text;
 
 /// The questions of this file.
-pub const QUESTIONS: &[Question] = &[Question {
-    name: "python_source_tree",
-    about: "Looks for the source of a package: the project's folder, the top of its repository, the folder above `dist`.",
-    args: &[
-        ArgSpec { name: "name", required: true, about: "The project's name" },
-        ArgSpec { name: "python", required: true, about: "The interpreter to build for" },
-        ArgSpec { name: "version", required: false, about: "The version that is wanted" },
-        ArgSpec { name: "near", required: false, about: "A wheel of it" },
-    ],
-    answers: &["found", "other_version", "excludes", "another", "none"],
-    values: &["path", "into", "requires", "lacks", "version"],
-    ask: python_source_tree,
-}];
+pub const QUESTIONS: &[Question] = &[
+    Question {
+        name: "python_source_tree",
+        about: "Looks for the source of a package: the project's folder, the top of its repository, the folder above `dist`.",
+        args: &[
+            ArgSpec { name: "name", required: true, about: "The project's name" },
+            ArgSpec { name: "python", required: true, about: "The interpreter to build for" },
+            ArgSpec { name: "version", required: false, about: "The version that is wanted" },
+            ArgSpec { name: "near", required: false, about: "A wheel of it" },
+        ],
+        answers: &["found", "other_version", "excludes", "another", "none"],
+        values: &["path", "into", "requires", "lacks", "version"],
+        ask: python_source_tree,
+    },
+    Question {
+        name: "python_build_requirements",
+        about: "Says which of the packages that a project's build asks for the interpreter does not have.",
+        args: &[],
+        answers: &["lacking", "met", "none"],
+        values: &["path", "lacks", "python"],
+        ask: python_build_requirements,
+    },
+];
 
 const TEXT: u64 = 4 << 20;
 
@@ -57,6 +68,40 @@ fn python_source_tree(inquiry: &Inquiry<'_>) -> Answer {
             Text::new(format!("the source of `{name}` is not in the project"), format!("项目中没有 `{name}` 的源码")),
         ),
     }
+}
+
+fn python_build_requirements(inquiry: &Inquiry<'_>) -> Answer {
+    let host = inquiry.host;
+    let Some(python) = interpreter(inquiry) else {
+        return Answer::new(UNKNOWN, Text::new("which Python builds is not known", "无法确定由哪个 Python 构建"));
+    };
+    let builds = inquiry.command.map(|command| build_command::recognise(command, host)).unwrap_or_default();
+    let folder = builds.into_iter().find_map(|build| match build {
+        BuildCommand::Python(build) => Some(build.folder),
+        BuildCommand::Configure(_) | BuildCommand::Build { .. } => None,
+    });
+    let folder = folder.unwrap_or_else(|| host.project().clone());
+    let Some(source) = Source::read(host, &folder) else {
+        let seen = Text::new(format!("`{folder}` is no Python project"), format!("`{folder}` 不是 Python 项目"));
+        return Answer::new("none", seen);
+    };
+    let (lacks, program) = (source.lacking(host, &python), python.executable.to_string());
+    let about = |answer: Answer| answer.with("path", folder.to_string()).with("python", program.clone());
+    if lacks.is_empty() {
+        let seen = Text::new(
+            format!("`{program}` has what the build of `{folder}` asks for"),
+            format!("`{program}` 中已有 `{folder}` 构建所需的包"),
+        );
+        return about(Answer::new("met", seen));
+    }
+    let list = lacks.join(", ");
+    let seen = Text::new(
+        format!("`{program}` lacks {list}, which the build of `{folder}` asks for"),
+        format!("`{program}` 缺少 `{folder}` 构建所需的 {list}"),
+    );
+    // As one would type them.
+    let words: Vec<String> = lacks.iter().map(|one| shell_words::quote(one).into_owned()).collect();
+    about(Answer::new("lacking", seen)).with("lacks", words.join(" "))
 }
 
 fn found(inquiry: &Inquiry<'_>, source: &Source, name: &str, python: &Interpreter) -> Answer {
