@@ -238,3 +238,42 @@ fn a_wheel_of_another_package_or_version_helps_nobody() {
     fs::copy(wheels.sandbox.project().join(&wheels.unfit), wheels.sandbox.project().join("dist").join(file)).unwrap();
     wheels.story().is_left_alone(&[]);
 }
+
+/// What `pip` of another Python says to the wheel; a program, since an interpreter is judged by its header.
+const OTHER_PYTHON: &str = r#"
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    fprintf(stderr, "ERROR: %s is not a supported wheel on this platform.\n", argc > 4 ? argv[4] + 5 : "?");
+    return 1;
+}
+"#;
+
+#[test]
+fn the_projects_own_environment_takes_what_another_python_refuses() {
+    let mut wheels = Wheels::new().with_fitting();
+    // The active Python is a stub with the layout of an installation of 3.9.
+    let old = wheels.sandbox.root().join("old");
+    fs::create_dir_all(old.join("bin")).unwrap();
+    fs::create_dir_all(old.join("lib/python3.9/site-packages")).unwrap();
+    fs::write(old.join("lib/python3.9/os.py"), "").unwrap();
+    fs::write(old.join("stub.c"), OTHER_PYTHON).unwrap();
+    let (program, source) = (old.join("bin/python3.9"), old.join("stub.c"));
+    wheels.sandbox.run("cc", ["-o", program.to_str().unwrap(), source.to_str().unwrap()]).expect(0);
+    std::os::unix::fs::symlink("python3.9", old.join("bin/python")).unwrap();
+    let own = wheels.sandbox.project().join(".venv");
+    let tools = tools::python_tools().join("python");
+    wheels.sandbox.run(tools.to_str().unwrap(), ["-m", "venv", own.to_str().unwrap()]).expect(0);
+    wheels.sandbox.unset("VIRTUAL_ENV");
+    wheels.sandbox.prepend_path(&old.join("bin"));
+    let file = format!("dist/{}", wheels.fitting.file_name().unwrap().to_str().unwrap());
+    let story = Story::new(&wheels.sandbox, ["python", "-m", "pip", "install", &*file], REFUSED);
+    story.fails();
+    let before = picture(&wheels.sandbox.project());
+    story.fix_command(&["run", "--yes"]).expect(1).says("the project's own environment");
+    story.fix_command(&["run", "--yes=confirm"]).expect(0).says("hp-wheel-tag");
+    let done = wheels.sandbox.run(own.join("bin/mini-ext").to_str().unwrap(), [""; 0]).expect(0);
+    assert_eq!(done.stdout.trim(), "42");
+    story.fix(&["rollback"]).expect(0);
+    assert_same(&before, &picture(&wheels.sandbox.project()));
+}

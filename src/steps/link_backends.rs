@@ -41,7 +41,7 @@ fn link_backends(order: &Order<'_>) -> Result<Lowered, LowerError> {
         let is_file = |file: &&str| {
             host.follow(target.resolve(file).as_path()).is_ok_and(|meta| meta.kind == FileKind::File && meta.len > 0)
         };
-        if !can_be_linked(host, link) || !FILES.iter().all(|file| is_file(&file)) {
+        if !can_be_linked(host, link) || !FILES.iter().all(is_file) {
             return Err(LowerError(Text::new(
                 format!("`{link}` cannot be linked to `{target}`"),
                 format!("无法将 `{link}` 链接到 `{target}`"),
