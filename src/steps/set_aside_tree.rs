@@ -193,7 +193,6 @@ fn listed(entries: &[&Entry]) -> String {
 }
 
 /// Identifies a folder and counts what is in it, without following links.
-/// Counts what a folder holds, up to a bound.
 pub(super) fn measure(host: &dyn Host, path: &AbsPath) -> Result<TreeImage, LowerError> {
     let failed = |error: std::io::Error| {
         LowerError(Text::new(format!("`{path}` cannot be read: {error}"), format!("无法读取 `{path}`：{error}")))
