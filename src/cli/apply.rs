@@ -213,7 +213,7 @@ fn apply(
     let catalogue = Catalogue::embedded();
     let reader = Reader::new(catalogue.entries().iter().collect());
     let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
-    let rerun = command.and_then(|_| merged_rerun(&plans));
+    let rerun = command.and_then(|command| merged_rerun(&plans, command));
     let state = session.state()?;
     let root = &plans[0].root;
     writing::recover(session, &state, root)?;
@@ -293,14 +293,15 @@ fn close(session: &Session, mut result: ApplyResult, outcome: Outcome, code: u8)
     Ok(code)
 }
 
-/// The command with what every plan adds to it.
-fn merged_rerun(plans: &[&Plan]) -> Option<Rerun> {
-    let mut reruns = plans.iter().filter_map(|plan| plan.rerun.clone());
-    let mut all = reruns.next()?;
-    let mut seen: BTreeSet<OsString> = all.argv.iter().cloned().collect();
-    for word in reruns.flat_map(|other| other.argv) {
+/// The command with what every plan adds to it; where a plan says other words in its place, these.
+fn merged_rerun(plans: &[&Plan], command: &[OsString]) -> Option<Rerun> {
+    let reruns: Vec<&Rerun> = plans.iter().filter_map(|plan| plan.rerun.as_ref()).collect();
+    let rewritten = reruns.iter().find(|rerun| !rerun.argv.starts_with(command));
+    let mut all = (*rewritten.or(reruns.first())?).clone();
+    let mut seen: BTreeSet<OsString> = all.argv.iter().chain(command).cloned().collect();
+    for word in reruns.iter().flat_map(|other| &other.argv) {
         if seen.insert(word.clone()) {
-            all.argv.push(word);
+            all.argv.push(word.clone());
         }
     }
     Some(all)

@@ -23,6 +23,8 @@ pub trait Host {
     fn head(&self, path: &Path, len: u64) -> io::Result<Vec<u8>>;
     /// Reads exactly `len` bytes of a regular file from `offset` on; fewer are an error (`UnexpectedEof`).
     fn read_at(&self, path: &Path, offset: u64, len: u64) -> io::Result<Vec<u8>>;
+    /// Reads at most `len` bytes of a regular file from `offset` on; fewer at its end.
+    fn read_up_to(&self, path: &Path, offset: u64, len: u64) -> io::Result<Vec<u8>>;
     /// Describes what `path` itself is, without following a link.
     fn inspect(&self, path: &Path) -> io::Result<Metadata>;
     /// Describes what `path` leads to.
@@ -133,6 +135,16 @@ impl LocalHost {
     }
 }
 
+impl LocalHost {
+    /// A pipe or device could block for ever or never end: only regular files are evidence.
+    fn open_regular(&self, path: &Path) -> io::Result<std::fs::File> {
+        if self.follow(path)?.kind != FileKind::File {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        std::fs::File::open(path)
+    }
+}
+
 impl From<&std::fs::Metadata> for Metadata {
     fn from(meta: &std::fs::Metadata) -> Self {
         let kind = match meta.file_type() {
@@ -166,20 +178,21 @@ impl Host for LocalHost {
     }
 
     fn head(&self, path: &Path, len: u64) -> io::Result<Vec<u8>> {
-        // A pipe or device could block for ever or never end: only regular files are evidence.
-        if self.follow(path)?.kind != FileKind::File {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
         let mut bytes = Vec::new();
-        std::fs::File::open(path)?.take(len).read_to_end(&mut bytes)?;
+        self.open_regular(path)?.take(len).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn read_up_to(&self, path: &Path, offset: u64, len: u64) -> io::Result<Vec<u8>> {
+        let mut file = self.open_regular(path)?;
+        file.seek(io::SeekFrom::Start(offset))?;
+        let mut bytes = Vec::new();
+        file.take(len).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
     fn read_at(&self, path: &Path, offset: u64, len: u64) -> io::Result<Vec<u8>> {
-        if self.follow(path)?.kind != FileKind::File {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        let mut file = std::fs::File::open(path)?;
+        let mut file = self.open_regular(path)?;
         // Nothing is set aside for bytes that a file only claims to have.
         if offset.checked_add(len).is_none_or(|end| end > file.metadata().map_or(0, |meta| meta.len())) {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -24,6 +24,7 @@ pub mod other_builds;
 pub mod own_files;
 pub mod pip_config;
 pub mod present_source;
+pub mod python;
 pub mod python_code;
 pub mod python_places;
 pub mod questions;

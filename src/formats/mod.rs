@@ -5,5 +5,7 @@ pub mod cmake_cache;
 pub mod cmake_lists;
 pub mod cmake_targets;
 pub mod ini;
+pub mod python_metadata;
 pub mod toml_file;
+pub mod wheel_name;
 pub mod yaml;

@@ -142,7 +142,8 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
     }
     advice.append(&mut lowered.advice);
     let rerun = surroundings.command.map(|command| {
-        let argv = command.iter().chain(&lowered.rerun_args).cloned().collect();
+        let words = lowered.rerun_argv.as_deref().unwrap_or(command);
+        let argv = words.iter().chain(&lowered.rerun_args).cloned().collect();
         Rerun { argv, cwd: host.project().clone() }
     });
     let (case, says) = match finding.case() {
@@ -215,8 +216,10 @@ fn lower(
     Ok((verb.lower)(&order)?)
 }
 
-/// Adds what one step comes to. Two edits of one file become one; anything else that meets is a conflict.
+/// Adds what one step comes to. Two edits of one file become one; anything else of two steps that meets is a conflict.
+/// What one step does to one path is in its own order.
 fn merge(all: &mut Lowered, step: Lowered) -> Result<(), PlanError> {
+    let earlier = all.changes.len();
     for change in step.changes {
         let same_file = all.changes.iter_mut().find_map(|earlier| match (earlier, &change) {
             (Change::WriteFile(earlier), Change::WriteFile(later)) if earlier.path == later.path => Some(earlier),
@@ -230,7 +233,7 @@ fn merge(all: &mut Lowered, step: Lowered) -> Result<(), PlanError> {
             continue;
         }
         for path in change.touches() {
-            let mut taken = all.changes.iter().flat_map(Change::touches);
+            let mut taken = all.changes[..earlier].iter().flat_map(Change::touches);
             if taken.any(|other| path.is_within(other) || other.is_within(path)) {
                 return Err(PlanError::Conflict(path.clone()));
             }
@@ -239,6 +242,7 @@ fn merge(all: &mut Lowered, step: Lowered) -> Result<(), PlanError> {
     }
     all.overlay.extend(&step.overlay);
     all.rerun_args.extend(step.rerun_args);
+    all.rerun_argv = step.rerun_argv.or_else(|| all.rerun_argv.take());
     all.links.extend(step.links);
     all.notes.extend(step.notes);
     all.advice.extend(step.advice);

@@ -1,15 +1,21 @@
 //! Verbs: parameters in, changes out. One file a verb; none writes.
 
 mod append_linker_flags_env;
+mod build_wheel;
 mod define_macro;
 mod edit_python;
+mod link_backends;
+mod make_environment;
 mod merge_linker_flags;
 mod merge_pip_config;
 mod merge_uv_config;
 mod own_config;
+mod pip_install;
 mod prepend_path;
+mod python_environment;
 mod remove_conda_channel;
 mod remove_files;
+mod restore_interrupted_install;
 mod set_aside_objects;
 mod set_aside_tree;
 mod set_env;
@@ -54,6 +60,8 @@ pub struct Lowered {
     pub overlay: EnvOverlay,
     /// Arguments added to the user's command on the re-run (`-DNAME:TYPE=VALUE` carried over from an old cache).
     pub rerun_args: Vec<OsString>,
+    /// The user's command with other words, where a step can say it all (another wheel in the place of one).
+    pub rerun_argv: Option<Vec<OsString>>,
     /// What the user should know beside the diff.
     pub notes: Vec<Text>,
     /// What is left for the user to do.
@@ -145,10 +153,15 @@ const VERBS: &[&Verb] = &[
     &merge_linker_flags::VERB,
     &merge_pip_config::VERB,
     &merge_uv_config::VERB,
+    &build_wheel::BUILD_WHEEL,
+    &link_backends::LINK_BACKENDS,
+    &make_environment::MAKE_ENVIRONMENT,
+    &pip_install::PIP_INSTALL,
     &prepend_path::PREPEND_PATH,
     &remove_conda_channel::REMOVE_CONDA_CHANNEL,
     &remove_files::REMOVE_FILES,
     &set_aside_objects::SET_ASIDE_OBJECTS,
+    &restore_interrupted_install::RESTORE_INTERRUPTED_INSTALL,
     &set_aside_tree::SET_ASIDE_TREE,
     &set_env::SET_ENV,
     &unset_cache_entries::UNSET_CACHE_ENTRIES,

@@ -67,6 +67,46 @@ pub fn wheels(names: &[&str]) -> Vec<PathBuf> {
     list()
 }
 
+/// A folder of small wheels for many Pythons and platforms, of the kinds that PyPI has.
+pub fn wheels_of_many_kinds() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let python = python_tools().join("python");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("e2e/wheels");
+        let lock = File::create(folder.with_extension("lock")).unwrap();
+        lock.lock().unwrap();
+        let complete = folder.join("complete");
+        let wanted = format!("{WHEELS:?}");
+        if fs::read_to_string(&complete).is_ok_and(|have| have == wanted) {
+            return folder;
+        }
+        let _ = fs::remove_dir_all(&folder);
+        for (package, options) in WHEELS {
+            let mut command = Command::new(&python);
+            command.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+            command.args(["--only-binary=:all:", "--dest"]).arg(&folder).args(*options).arg(package);
+            let done = command.output().unwrap();
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert!(done.status.success(), "cannot fetch {package} from PyPI:\n{said}");
+        }
+        fs::write(complete, wanted).unwrap();
+        folder
+    })
+}
+
+/// What [`wheels_of_many_kinds`] fetches: pure, by ABI, stable ABI, musl, another processor, another system.
+const WHEELS: &[(&str, &[&str])] = &[
+    ("six==1.17.0", &[]),
+    ("pip==25.2", &[]),
+    ("MarkupSafe==3.0.2", &["--python-version=3.9", "--platform=manylinux2014_x86_64"]),
+    ("MarkupSafe==3.0.2", &["--python-version=3.11", "--platform=manylinux2014_aarch64"]),
+    ("MarkupSafe==3.0.2", &["--python-version=3.12", "--platform=musllinux_1_2_x86_64"]),
+    ("MarkupSafe==3.0.2", &["--python-version=3.13", "--abi=cp313t", "--platform=manylinux2014_x86_64"]),
+    ("MarkupSafe==3.0.2", &["--python-version=3.11", "--platform=win_amd64"]),
+    ("psutil==7.0.0", &["--python-version=3.11", "--platform=manylinux2014_x86_64"]),
+    ("charset-normalizer==3.4.3", &["--python-version=3.11", "--platform=manylinux_2_28_x86_64"]),
+];
+
 fn environment(name: &str, packages: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("e2e");
     fs::create_dir_all(&folder).unwrap();

@@ -25,11 +25,16 @@ mod paths;
 mod pip_environment;
 mod pip_index;
 mod python_code;
+mod python_environment;
 mod python_headers;
+pub(crate) mod python_source;
+pub(crate) mod python_version;
+mod python_wheel;
 pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toolchain;
+pub(crate) mod triton_backends;
 mod uv_index;
 
 use std::collections::BTreeMap;
@@ -141,12 +146,17 @@ const SUBJECTS: &[&[Question]] = &[
     loader_symbol::QUESTIONS,
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
+    triton_backends::QUESTIONS,
     paths::QUESTIONS,
     pip_environment::QUESTIONS,
     pip_index::QUESTIONS,
     uv_index::QUESTIONS,
     python_code::QUESTIONS,
     python_headers::QUESTIONS,
+    python_environment::QUESTIONS,
+    python_source::QUESTIONS,
+    python_version::QUESTIONS,
+    python_wheel::QUESTIONS,
 ];
 
 /// Finds a question by name.
