@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use super::args::Apply;
 use super::output;
 use super::reading::{Asking, Reader, Reading, mention_not_asked, origin_of, recipe_of};
-use super::repair::{Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission};
+use super::repair::{Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld};
 use super::session::{Session, for_screen};
 use super::{convert, environment, own_file, planfile, selecting, writing};
 use crate::change::{Change, EnvOverlay};
@@ -21,7 +21,7 @@ use crate::os::signals::Interrupts;
 use crate::plan::{self, Plan, Rerun, Surroundings};
 use crate::recipe::catalogue::{Catalogue, Entry};
 use crate::recipe::{Applicability, Recipe, Stage, Text, Values};
-use crate::report::{self, ApplyResult, Outcome, Refusal};
+use crate::report::{self, ApplyResult, Outcome, Refusal, RefusalReason};
 use crate::verify::Checked;
 
 /// One issue that was found here.
@@ -213,7 +213,14 @@ fn apply(
     let catalogue = Catalogue::embedded();
     let reader = Reader::new(catalogue.entries().iter().collect());
     let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
-    let rerun = command.and_then(|_| merged_rerun(&plans));
+    let rerun = match command.map(|command| merged_rerun(command, &plans)) {
+        Some(Err(refusal)) => {
+            result.refused.push(refusal);
+            return close(session, result, Outcome::Refused, 1);
+        }
+        Some(Ok(rerun)) => rerun,
+        None => None,
+    };
     let state = session.state()?;
     let root = &plans[0].root;
     writing::recover(session, &state, root)?;
@@ -226,6 +233,9 @@ fn apply(
             return not_proved;
         }
         let Some(rerun) = &rerun else { return Judgement::Repaired };
+        if let Some(why) = unmet(session, &plans) {
+            return Judgement::NotProved(why);
+        }
         let attempt = match build.again(rerun, &overlay, applied) {
             Ok(attempt) => attempt,
             Err(error) => return Judgement::NotProved(Text::new(format!("{error:#}"), format!("{error:#}"))),
@@ -293,15 +303,24 @@ fn close(session: &Session, mut result: ApplyResult, outcome: Outcome, code: u8)
     Ok(code)
 }
 
-/// The command with what every plan adds to it.
-fn merged_rerun(plans: &[&Plan]) -> Option<Rerun> {
-    let mut reruns = plans.iter().filter_map(|plan| plan.rerun.clone());
-    let mut all = reruns.next()?;
-    let mut seen: BTreeSet<OsString> = all.argv.iter().cloned().collect();
-    for word in reruns.flat_map(|other| other.argv) {
+/// The command with what every plan makes of it; refused where two plans want different words.
+fn merged_rerun(command: &[OsString], plans: &[&Plan]) -> Result<Option<Rerun>, Refusal> {
+    let reruns: Vec<&Rerun> = plans.iter().filter_map(|plan| plan.rerun.as_ref()).collect();
+    let mut rewritten = reruns.iter().filter(|rerun| rerun.instead_of.is_some());
+    let base = rewritten.next().or(reruns.first()).map(|rerun| (*rerun).clone());
+    if rewritten.next().is_some() {
+        return Err(withheld(
+            RefusalReason::Guard,
+            Text::new("two repairs want to change the words of the command", "有两个修复都要改动命令本身"),
+            Text::new("repair them one after the other", "请逐个修复"),
+        ));
+    }
+    let Some(mut all) = base else { return Ok(None) };
+    let mut seen: BTreeSet<OsString> = all.argv.iter().chain(command).cloned().collect();
+    for word in reruns.iter().flat_map(|other| &other.argv) {
         if seen.insert(word.clone()) {
-            all.argv.push(word);
+            all.argv.push(word.clone());
         }
     }
-    Some(all)
+    Ok(Some(all))
 }

@@ -9,7 +9,7 @@ use super::args::Run;
 use super::output;
 use super::reading::Reader;
 use super::repair::{
-    Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, withheld,
+    Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld,
 };
 use super::session::{Session, for_screen};
 use super::{Code, convert, selecting, writing};
@@ -31,7 +31,7 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let catalogue = Catalogue::embedded();
     selecting::check_set_of_any(session, &catalogue)?;
     let reader = Reader::new(catalogue.entries().iter().collect());
-    let rerun = Rerun { argv: args.cmd.clone(), cwd: session.project().clone() };
+    let rerun = Rerun { argv: args.cmd.clone(), cwd: session.project().clone(), instead_of: None };
     let timeout = args.rerun.rerun_timeout.map(Duration::from_secs);
     let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
     let mut attempt = match build.first(&rerun) {
@@ -243,6 +243,9 @@ impl<'a> Course<'a> {
             checked = checks(&[finding], &host, Some(&rerun.argv), Stage::Static);
             if let Some(not_proved) = judge_checks(&checked) {
                 return not_proved;
+            }
+            if let Some(why) = unmet(session, &[plan]) {
+                return Judgement::NotProved(why);
             }
             let attempt = match build.again(&rerun, &overlay, applied) {
                 Ok(attempt) => attempt,

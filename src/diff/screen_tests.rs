@@ -68,7 +68,7 @@ fn full() -> Plan {
     plan.overlay.edit("LLVM_DIR", EnvEdit::Unset);
     plan.overlay.edit("HF_TOKEN", EnvEdit::Set("abcdef".into()));
     plan.rerun =
-        Some(Rerun { argv: ["pip", "install", "-e", "."].map(OsString::from).to_vec(), cwd: path("/p/python") });
+        Some(Rerun { argv: ["pip", "install", "-e", "."].map(OsString::from).to_vec(), cwd: path("/p/python"), instead_of: None });
     plan.notes = vec![Text::new("the link stays", "链接保留")];
     plan.advice = vec![Text::new("update LLVM", "升级 LLVM")];
     plan.applicability = Applicability::Confirm;

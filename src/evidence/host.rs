@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use crate::os::AbsPath;
 use crate::os::git::Unreadable;
+use crate::os::ports::{self, PortState};
 
 /// What a question may read of a machine.
 ///
@@ -38,6 +39,8 @@ pub trait Host {
     fn home(&self) -> Option<&AbsPath>;
     /// The effective user id of this process.
     fn user(&self) -> u32;
+    /// Says whether a TCP port can be listened on, by binding it for a moment.
+    fn port(&self, port: u16) -> PortState;
     /// What git says about the project folder.
     fn git(&self) -> &dyn GitState;
 }
@@ -184,6 +187,10 @@ impl Host for LocalHost {
 
     fn user(&self) -> u32 {
         rustix::process::geteuid().as_raw()
+    }
+
+    fn port(&self, port: u16) -> PortState {
+        ports::port_state(port)
     }
 
     fn git(&self) -> &dyn GitState {

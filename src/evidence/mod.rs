@@ -14,8 +14,10 @@ pub mod log;
 pub mod mounts;
 pub mod other_builds;
 pub mod own_files;
+pub mod ports;
 pub mod present_source;
 pub mod questions;
+pub mod torch_launch;
 
 pub use git::{tracked_file, tracked_folder};
 pub use host::{FileKind, GitState, Host, LocalHost, Metadata};

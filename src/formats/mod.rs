@@ -4,3 +4,4 @@ pub mod cmake_args;
 pub mod cmake_cache;
 pub mod cmake_lists;
 pub mod cmake_targets;
+pub mod shell_script;

@@ -11,6 +11,7 @@ use crate::evidence::{FileKind, Host, tracked_file};
 use crate::recipe::{Applicability, Step, Text, Value, Values};
 use crate::steps::{self, LowerError, Lowered, Order};
 
+pub use crate::change::Precondition;
 pub use roots::{RootsError, allowed_roots};
 
 /// A repair, decided.
@@ -35,6 +36,8 @@ pub struct Plan {
     pub overlay: EnvOverlay,
     /// The user's command again, where there is one.
     pub rerun: Option<Rerun>,
+    /// What must hold when it is made: looked at again before the first change, and before the command runs.
+    pub preconditions: Vec<Precondition>,
     pub notes: Vec<Text>,
     pub advice: Vec<Text>,
 }
@@ -44,6 +47,8 @@ pub struct Plan {
 pub struct Rerun {
     pub argv: Vec<OsString>,
     pub cwd: AbsPath,
+    /// The command as the user gave it, where the repair changes its words and not only adds some.
+    pub instead_of: Option<Vec<OsString>>,
 }
 
 /// What a plan is made in.
@@ -65,6 +70,9 @@ pub enum PlanError {
     /// Two steps want different things of one path.
     #[error("two steps want to change `{0}`")]
     Conflict(AbsPath),
+    /// Two steps want different words for the command.
+    #[error("two steps want to change the command")]
+    TwoCommands,
     /// A step's variable has no value here.
     #[error("`{0}` has no value here")]
     Unbound(String),
@@ -73,7 +81,8 @@ pub enum PlanError {
 impl Plan {
     /// Says whether the plan does anything by itself: changes, environment, or other arguments on the re-run.
     pub fn acts(&self) -> bool {
-        !self.changes.is_empty() || !self.overlay.is_empty()
+        let other_words = self.rerun.as_ref().is_some_and(|rerun| rerun.instead_of.is_some());
+        !self.changes.is_empty() || !self.overlay.is_empty() || other_words
     }
 
     /// Says whether some change cannot be taken back.
@@ -142,8 +151,10 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
     }
     advice.append(&mut lowered.advice);
     let rerun = surroundings.command.map(|command| {
-        let argv = command.iter().chain(&lowered.rerun_args).cloned().collect();
-        Rerun { argv, cwd: host.project().clone() }
+        let words = lowered.rerun_argv.as_deref().unwrap_or(command);
+        let argv = words.iter().chain(&lowered.rerun_args).cloned().collect();
+        let instead_of = (words != command).then(|| command.to_vec());
+        Rerun { argv, cwd: host.project().clone(), instead_of }
     });
     let (case, says) = match finding.case() {
         Some(case) => (case.name.clone(), case.says.fill(&finding.values)),
@@ -163,6 +174,7 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
         changes: lowered.changes,
         overlay: lowered.overlay,
         rerun,
+        preconditions: lowered.preconditions,
         notes: lowered.notes,
         advice,
     })
@@ -237,6 +249,12 @@ fn merge(all: &mut Lowered, step: Lowered) -> Result<(), PlanError> {
     }
     all.overlay.extend(&step.overlay);
     all.rerun_args.extend(step.rerun_args);
+    match (&all.rerun_argv, step.rerun_argv) {
+        (Some(one), Some(other)) if *one != other => return Err(PlanError::TwoCommands),
+        (_, Some(words)) => all.rerun_argv = Some(words),
+        (_, None) => {}
+    }
+    all.preconditions.extend(step.preconditions);
     all.links.extend(step.links);
     all.notes.extend(step.notes);
     all.advice.extend(step.advice);

@@ -113,6 +113,10 @@ pub enum ChangeKind {
     RemoveTree,
     Run,
     Environment,
+    /// The user's command runs again with other words: these are `argv`.
+    Command,
+    /// What must hold then: `port` is free.
+    Precondition,
 }
 
 /// A fact that was looked at after the repair.

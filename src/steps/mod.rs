@@ -8,12 +8,13 @@ mod set_aside_tree;
 mod set_env;
 mod unset_cache_entries;
 mod unset_env;
+mod use_port;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use crate::change::AbsPath;
-use crate::change::{Change, EnvEdit, EnvOverlay, FileImage, FileState};
+use crate::change::{Change, EnvEdit, EnvOverlay, FileImage, FileState, Precondition};
 use crate::evidence::{FileKind, Host, questions::ArgSpec};
 use crate::recipe::{Applicability, Text, Value};
 
@@ -47,6 +48,10 @@ pub struct Lowered {
     pub overlay: EnvOverlay,
     /// Arguments added to the user's command on the re-run (`-DNAME:TYPE=VALUE` carried over from an old cache).
     pub rerun_args: Vec<OsString>,
+    /// The user's command with other words, for the re-run; arguments are added to it.
+    pub rerun_argv: Option<Vec<OsString>>,
+    /// What must hold when the repair is made.
+    pub preconditions: Vec<Precondition>,
     /// What the user should know beside the diff.
     pub notes: Vec<Text>,
     /// What is left for the user to do.
@@ -140,6 +145,7 @@ const VERBS: &[&Verb] = &[
     &set_env::SET_ENV,
     &unset_cache_entries::UNSET_CACHE_ENTRIES,
     &unset_env::UNSET_ENV,
+    &use_port::USE_PORT,
 ];
 
 /// Finds a verb by name.
