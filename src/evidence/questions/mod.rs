@@ -16,6 +16,7 @@ pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toolchain;
+mod torch_port;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -117,6 +118,7 @@ const SUBJECTS: &[&[Question]] = &[
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
     paths::QUESTIONS,
+    torch_port::QUESTIONS,
 ];
 
 /// Finds a question by name.
