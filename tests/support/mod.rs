@@ -7,6 +7,7 @@ pub mod mini_triton;
 pub mod moved;
 pub mod story;
 pub mod tools;
+pub mod torchrun;
 pub mod user;
 pub mod waiting;
 
