@@ -10,7 +10,9 @@ use anyhow::{Context, Result};
 use super::args::Apply;
 use super::output;
 use super::reading::{Asking, Reader, Reading, mention_not_asked, origin_of, recipe_of};
-use super::repair::{Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld};
+use super::repair::{
+    Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld,
+};
 use super::session::{Session, for_screen};
 use super::{convert, environment, own_file, planfile, selecting, writing};
 use crate::change::{Change, EnvOverlay};
@@ -271,9 +273,14 @@ fn apply(
     };
     let each = if code == 1 && outcome == Outcome::StillFailing { Outcome::Repaired } else { outcome };
     result.repairs.extend(plans.iter().map(|plan| convert::repair(plan, each, &checked)));
-    if matches!(carried, Carried::Kept(_)) && !group.id().is_empty() {
-        result.group = Some(group.id().to_owned());
-        writing::prune(session, &state);
+    if matches!(carried, Carried::Kept(_)) {
+        let id = Some(group.id()).filter(|id| !id.is_empty());
+        let recipes: Vec<String> = plans.iter().map(|plan| plan.recipe.clone()).collect();
+        writing::remember(session, root, &recipes, id, &overlay);
+        if let Some(id) = id {
+            result.group = Some(id.to_owned());
+            writing::prune(session, &state);
+        }
     }
     if code == 0 && command.is_none() {
         next_step(session, &overlay);

@@ -5,6 +5,7 @@ pub mod args;
 mod convert;
 mod demo;
 mod diagnose;
+mod env;
 mod environment;
 pub mod fixture;
 mod list;
@@ -143,6 +144,7 @@ fn dispatch(command: &Command, session: &Session) -> anyhow::Result<Code> {
         Command::Show(args) => list::show(args, session),
         Command::History(args) => rollback::history(args, session),
         Command::Rollback(args) => rollback::run(args, session),
+        Command::Env(args) => env::run(args, session),
         Command::Recipe(args) => recipe::run(&args.action, session),
         Command::Demo(args) => demo::run(args, session),
     };

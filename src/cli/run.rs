@@ -15,11 +15,13 @@ use super::session::{Session, for_screen};
 use super::{Code, convert, selecting, writing};
 use crate::change::EnvOverlay;
 use crate::diagnosis::{Confidence, Finding};
+use crate::evidence::Host;
 use crate::os::process::{ReplayableStdin, SpawnError, Status};
 use crate::os::signals::Interrupts;
 use crate::plan::{self, Plan, Rerun, Surroundings};
 use crate::recipe::catalogue::Catalogue;
 use crate::recipe::{Applicability, Stage, Text};
+use crate::redact::{Profile, Redactor};
 use crate::report::{self, Outcome, RefusalReason, RunLine, RunResult};
 use crate::transaction::Group;
 
@@ -349,6 +351,12 @@ impl<'a> Course<'a> {
             Code::Exit(code) => code,
             Code::Signal(signal) => status(128 + signal),
         };
+        if kept {
+            let repaired = self.result.repairs.iter().filter(|repair| repair.outcome == Outcome::Repaired);
+            let recipes: Vec<String> = repaired.map(|repair| repair.id.clone()).collect();
+            let root = self.session.host().git().top_level().unwrap_or(self.session.project());
+            writing::remember(self.session, root, &recipes, self.result.group.as_deref(), &self.overlay);
+        }
         // Where nothing may be written, nothing is planned.
         let roots = self.session.roots().ok();
         let host = self.session.host_with(&self.overlay);
@@ -393,6 +401,7 @@ impl<'a> Course<'a> {
             result.remaining.retain(|finding| !self.shown.contains(&finding.id));
             output::tell(&format!("\n{}", report::text::render_run(&result, &self.session.text_style())));
             self.tell_environment();
+            self.tell_command();
         }
         Ok(())
     }
@@ -403,11 +412,21 @@ impl<'a> Course<'a> {
             return;
         }
         self.session.say(&Text::new(
-            "the repair holds for this run only; for your shell:",
-            "此修复仅对本次运行有效；如需用于您的 shell：",
+            "the repair holds for this run only; for your shell (`fix env` prints it again):",
+            "此修复仅对本次运行有效；如需用于您的 shell（`fix env` 可再次输出）：",
         ));
         for line in super::environment::shell_lines(&self.overlay) {
             output::tell(&format!("  {}\n", for_screen(&line)));
         }
+    }
+
+    /// Says how the command is written from now on, where a kept repair changed its words.
+    fn tell_command(&self) {
+        if self.rerun.instead_of.is_none() {
+            return;
+        }
+        self.session.say(&Text::new("the command that ran last:", "最后运行的命令："));
+        let command = crate::diff::shown_command(&self.rerun.argv, &mut Redactor::new(Profile::Secrets));
+        output::tell(&format!("  {command}\n"));
     }
 }

@@ -52,10 +52,11 @@ impl ChangeLine {
             Change::Run(run) => Self { argv: argv(&run.argv), ..plain(ChangeKind::Run, shown(&plan.root, &run.cwd)) },
         });
         let variables = plan.overlay.iter().map(|(name, _)| plain(ChangeKind::Environment, name.to_owned()));
-        let commands = plan.rerun.iter().filter(|rerun| rerun.instead_of.is_some()).map(|rerun| Self {
-            argv: argv(&rerun.argv),
-            ..plain(ChangeKind::Command, shown(&plan.root, &rerun.cwd))
-        });
+        let commands = plan
+            .rerun
+            .iter()
+            .filter(|rerun| rerun.instead_of.is_some())
+            .map(|rerun| Self { argv: argv(&rerun.argv), ..plain(ChangeKind::Command, shown(&plan.root, &rerun.cwd)) });
         let preconditions = plan.preconditions.iter().map(|precondition| match precondition {
             Precondition::PortFree(port) => plain(ChangeKind::Precondition, format!("port {port}")),
         });

@@ -1,7 +1,7 @@
 //! Gives a torchrun job another port, where that is said: in the command, in a launch script, or in a variable.
 
 use super::{LowerError, Lowered, Order, Verb};
-use crate::change::{Change, EnvEdit, FileImage, FileState, Precondition, WriteFile};
+use crate::change::{Change, EnvEdit, EnvOverlay, FileImage, FileState, Precondition, WriteFile};
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::torch_launch;
 use crate::recipe::Text;
@@ -40,6 +40,10 @@ fn use_port(order: &Order<'_>) -> Result<Lowered, LowerError> {
     let mut lowered = Lowered { preconditions: vec![Precondition::PortFree(port)], ..Lowered::default() };
     lowered.rerun_argv = rewritten.argv;
     for name in rewritten.variables {
+        // The name comes from a script of the project.
+        if EnvOverlay::steers_programs(&name) || name.ends_with("PATH") {
+            return Err(nowhere());
+        }
         lowered.overlay.edit(name, EnvEdit::Set(port.to_string()));
     }
     for (path, old, new) in rewritten.scripts {
