@@ -13,9 +13,10 @@ use super::reading::{Asking, Reader, Reading, mention_not_asked, origin_of, reci
 use super::repair::{
     Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld,
 };
+use super::script_environment::evaluate;
 use super::session::{Session, for_screen};
 use super::{convert, environment, own_file, planfile, selecting, writing};
-use crate::change::{Change, EnvOverlay};
+use crate::change::{AbsPath, Change, EnvOverlay};
 use crate::diagnosis::{Confidence, Finding, Origin, examine};
 use crate::diff::{Reason, render_for_screen, render_patch};
 use crate::os::process::ReplayableStdin;
@@ -23,6 +24,7 @@ use crate::os::signals::Interrupts;
 use crate::plan::{self, Plan, Rerun, Surroundings};
 use crate::recipe::catalogue::{Catalogue, Entry};
 use crate::recipe::{Applicability, Recipe, Stage, Text, Values};
+use crate::steps::Evaluate;
 use crate::report::{self, ApplyResult, Outcome, Refusal, RefusalReason};
 use crate::verify::Checked;
 
@@ -92,7 +94,9 @@ pub fn examine_all(
             ));
             continue;
         };
-        let surroundings = Surroundings { host: session.host(), command, roots: &roots };
+        let evaluate = |script: &AbsPath| evaluate(session, script);
+        let evaluate = Some(&evaluate as &Evaluate<'_>);
+        let surroundings = Surroundings { host: session.host(), command, roots: &roots, evaluate };
         let plan = plan::build(&finding, &surroundings).map_err(|error| convert::plan_refusal(&error));
         all.push(Found { finding, plan, reading: reading.clone() });
     }

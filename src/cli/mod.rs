@@ -19,6 +19,7 @@ mod recipe;
 mod repair;
 mod rollback;
 mod run;
+mod script_environment;
 mod selecting;
 mod session;
 mod trial;

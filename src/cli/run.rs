@@ -12,8 +12,9 @@ use super::repair::{
     Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld,
 };
 use super::session::{Session, for_screen};
+use super::script_environment::evaluate;
 use super::{Code, convert, selecting, writing};
-use crate::change::EnvOverlay;
+use crate::change::{AbsPath, EnvOverlay};
 use crate::diagnosis::{Confidence, Finding};
 use crate::evidence::Host;
 use crate::os::process::{ReplayableStdin, SpawnError, Status};
@@ -150,7 +151,9 @@ impl<'a> Course<'a> {
             Ok(roots) => roots,
             Err(error) => return self.refuse(error).map(|()| None),
         };
-        let surroundings = Surroundings { host: &host, command: Some(&self.rerun.argv), roots: &roots };
+        let evaluate = |script: &AbsPath| evaluate(self.session, script);
+        let command = Some(self.rerun.argv.as_slice());
+        let surroundings = Surroundings { host: &host, command, roots: &roots, evaluate: Some(&evaluate) };
         for finding in &attempt.findings {
             if finding.confidence == Confidence::Refuted || self.tried.contains(&finding.fingerprint()) {
                 continue;
@@ -368,7 +371,7 @@ impl<'a> Course<'a> {
                 .map(|(at, finding)| {
                     let plan = roots.as_ref().map(|roots| {
                         let command = Some(self.rerun.argv.as_slice());
-                        plan::build(finding, &Surroundings { host: &host, command, roots })
+                        plan::build(finding, &Surroundings { host: &host, command, roots, evaluate: None })
                     });
                     let mut shown = convert::finding_with(finding, at + 1, plan.as_ref().map(Result::as_ref));
                     shown.apply_with = "fix run --yes -- CMD".to_owned();

@@ -2,9 +2,11 @@
 //!
 //! Everything here reads. Nothing executes what a project or a log names.
 
+pub mod ascend;
 pub mod build_command;
 pub mod build_tree;
 pub mod cann_codes;
+pub mod cann_version;
 mod git;
 pub mod host;
 mod interrogate;

@@ -9,7 +9,7 @@ use crate::change::{AbsPath, AllowedRoots, Change, EnvOverlay, FileState, Revers
 use crate::diagnosis::Finding;
 use crate::evidence::{FileKind, Host, tracked_file};
 use crate::recipe::{Applicability, Step, Text, Value, Values};
-use crate::steps::{self, LowerError, Lowered, Order};
+use crate::steps::{self, Evaluate, LowerError, Lowered, Order};
 
 pub use crate::change::Precondition;
 pub use roots::{RootsError, allowed_roots};
@@ -56,6 +56,8 @@ pub struct Surroundings<'a> {
     pub host: &'a dyn Host,
     pub command: Option<&'a [OsString]>,
     pub roots: &'a AllowedRoots,
+    /// Runs a script of an installation in a clean shell; `None` where nothing may be run to make the plan.
+    pub evaluate: Option<&'a Evaluate<'a>>,
 }
 
 /// Why there is no plan.
@@ -221,7 +223,8 @@ fn lower(
 ) -> Result<Lowered, PlanError> {
     let verb = steps::find(&step.verb).ok_or_else(|| PlanError::Unbound(step.verb.clone()))?;
     let args = lower_args(step, &finding.values)?;
-    let order = Order { args: &args, host: surroundings.host, command: surroundings.command, so_far };
+    let (host, command, evaluate) = (surroundings.host, surroundings.command, surroundings.evaluate);
+    let order = Order { args: &args, host, command, so_far, evaluate };
     Ok((verb.lower)(&order)?)
 }
 

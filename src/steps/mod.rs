@@ -6,6 +6,7 @@ mod prepend_path;
 mod remove_files;
 mod set_aside_tree;
 mod set_env;
+mod source_env;
 mod unset_cache_entries;
 mod unset_env;
 mod use_port;
@@ -17,6 +18,8 @@ use crate::change::AbsPath;
 use crate::change::{Change, EnvEdit, EnvOverlay, FileImage, FileState, Precondition};
 use crate::evidence::{FileKind, Host, questions::ArgSpec};
 use crate::recipe::{Applicability, Text, Value};
+
+pub use source_env::{CLEAN_PATH, Evaluate};
 
 /// A verb that recipes can name.
 pub struct Verb {
@@ -39,6 +42,8 @@ pub struct Order<'a> {
     pub command: Option<&'a [OsString]>,
     /// What earlier steps of the same plan want, so that two edits of one file add up.
     pub so_far: &'a Lowered,
+    /// Runs a script of an installation in a clean shell, where the user asked for more than a diagnosis.
+    pub evaluate: Option<&'a Evaluate<'a>>,
 }
 
 /// What a verb comes to.
@@ -143,6 +148,7 @@ const VERBS: &[&Verb] = &[
     &remove_files::REMOVE_FILES,
     &set_aside_tree::SET_ASIDE_TREE,
     &set_env::SET_ENV,
+    &source_env::SOURCE_ENV,
     &unset_cache_entries::UNSET_CACHE_ENTRIES,
     &unset_env::UNSET_ENV,
     &use_port::USE_PORT,

@@ -10,7 +10,7 @@ mod cmake_products;
 mod cmake_tree;
 mod distribution;
 mod library_folder;
-mod object_kind;
+pub(super) mod object_kind;
 mod paths;
 pub mod setup_cmake_args;
 #[cfg(test)]
