@@ -24,8 +24,8 @@ use crate::os::signals::Interrupts;
 use crate::plan::{self, Plan, Rerun, Surroundings};
 use crate::recipe::catalogue::{Catalogue, Entry};
 use crate::recipe::{Applicability, Recipe, Stage, Text, Values};
-use crate::steps::Evaluate;
 use crate::report::{self, ApplyResult, Outcome, Refusal, RefusalReason};
+use crate::steps::Evaluate;
 use crate::verify::Checked;
 
 /// One issue that was found here.

@@ -11,8 +11,8 @@ use super::reading::Reader;
 use super::repair::{
     Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld,
 };
-use super::session::{Session, for_screen};
 use super::script_environment::evaluate;
+use super::session::{Session, for_screen};
 use super::{Code, convert, selecting, writing};
 use crate::change::{AbsPath, EnvOverlay};
 use crate::diagnosis::{Confidence, Finding};

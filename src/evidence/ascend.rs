@@ -101,7 +101,8 @@ fn recognise(named: &AbsPath, host: &dyn Host) -> Option<Cann> {
     }
     // Up to 8.3 the file stands beside the versions, and is of `latest`.
     let beside = named.parent().filter(|parent| parent.file_name().is_some_and(|name| name == "ascend-toolkit"));
-    let beside = beside.filter(|parent| host.real(parent.resolve("latest").as_path()).is_ok_and(|real| real == root.as_path()));
+    let beside =
+        beside.filter(|parent| host.real(parent.resolve("latest").as_path()).is_ok_and(|real| real == root.as_path()));
     let files = [Some(root.resolve("set_env.sh")), beside.map(|parent| parent.resolve("set_env.sh"))];
     let is_file = |path: &AbsPath| host.inspect(path.as_path()).is_ok_and(|meta| meta.kind == FileKind::File);
     let set_env = files.into_iter().flatten().find(is_file);
@@ -169,7 +170,11 @@ pub fn origin_of(bin: &Path, host: &dyn Host) -> Origin {
     if real.ends_with("backends/ascend/bishengir/bin") {
         return Origin::Bundled;
     }
-    let in_cann = real.ancestors().skip(1).take(3).any(|root| CANN_MARKS.iter().any(|mark| host.follow(&root.join(mark)).is_ok()));
+    let in_cann = real
+        .ancestors()
+        .skip(1)
+        .take(3)
+        .any(|root| CANN_MARKS.iter().any(|mark| host.follow(&root.join(mark)).is_ok()));
     if in_cann { Origin::Cann } else { Origin::Build }
 }
 
@@ -237,7 +242,12 @@ mod tests {
         let told: Vec<(String, Option<String>)> = cann(&host)
             .into_iter()
             .filter(|one| one.root.as_path().starts_with(&home))
-            .map(|one| (one.version.unwrap(), one.set_env.map(|path| path.as_path().strip_prefix(&ascend).unwrap().display().to_string())))
+            .map(|one| {
+                (
+                    one.version.unwrap(),
+                    one.set_env.map(|path| path.as_path().strip_prefix(&ascend).unwrap().display().to_string()),
+                )
+            })
             .collect();
         let want = [("9.1.0", "cann-9.1.0/set_env.sh"), ("8.1.RC1", "ascend-toolkit/set_env.sh")];
         assert_eq!(told, want.map(|(version, file)| (version.to_owned(), Some(file.to_owned()))));

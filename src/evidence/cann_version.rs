@@ -66,8 +66,18 @@ mod tests {
     #[test]
     fn versions_in_their_order() {
         let order = [
-            "7.0.0", "8.0.RC1", "8.0.RC3", "8.0.0", "8.3.RC2", "8.5.0.alpha001", "8.5.0.alpha002", "8.5.0", "9.0.0-beta.2",
-            "9.0.0", "9.1.0.alpha001", "9.1.0",
+            "7.0.0",
+            "8.0.RC1",
+            "8.0.RC3",
+            "8.0.0",
+            "8.3.RC2",
+            "8.5.0.alpha001",
+            "8.5.0.alpha002",
+            "8.5.0",
+            "9.0.0-beta.2",
+            "9.0.0",
+            "9.1.0.alpha001",
+            "9.1.0",
         ];
         for pair in order.windows(2) {
             let [one, other] = [pair[0], pair[1]].map(|text| CannVersion::parse(text).unwrap());

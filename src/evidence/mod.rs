@@ -19,6 +19,7 @@ pub mod own_files;
 pub mod ports;
 pub mod present_source;
 pub mod questions;
+pub mod sourced;
 pub mod torch_launch;
 
 pub use git::{tracked_file, tracked_folder};

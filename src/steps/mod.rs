@@ -2,6 +2,7 @@
 
 mod append_linker_flags_env;
 mod merge_linker_flags;
+mod path_after_source;
 mod prepend_path;
 mod remove_files;
 mod set_aside_tree;
@@ -144,6 +145,7 @@ fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
     &merge_linker_flags::VERB,
+    &path_after_source::PATH_AFTER_SOURCE,
     &prepend_path::PREPEND_PATH,
     &remove_files::REMOVE_FILES,
     &set_aside_tree::SET_ASIDE_TREE,

@@ -3,6 +3,7 @@
 //! A question reads, never writes, and never runs anything of the project. It answers with one word out of a
 //! closed set and with values; what it cannot find out is [`UNKNOWN`], never a guess.
 
+mod ascend_tools;
 mod cached_tools;
 mod cmake_cache;
 mod cmake_llvm;
@@ -109,6 +110,7 @@ impl Inquiry<'_> {
 
 /// All questions, by subject.
 const SUBJECTS: &[&[Question]] = &[
+    ascend_tools::QUESTIONS,
     cached_tools::QUESTIONS,
     cmake_cache::QUESTIONS,
     cmake_llvm::QUESTIONS,

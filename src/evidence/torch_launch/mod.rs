@@ -13,6 +13,8 @@ use super::build_command::{base_name, plain_words, strip_wrappers};
 use crate::os::AbsPath;
 use grammar::{ValueAt, Word};
 
+pub(crate) use text::{is_shell_script, read_script};
+
 /// The port that torchrun takes without an option, and that of its c10d rendezvous.
 const STATIC_DEFAULT: u16 = 29500;
 const C10D_DEFAULT: u16 = 29400;
