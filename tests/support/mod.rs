@@ -1,6 +1,7 @@
 //! What the tests share: a sandbox with its own HOME and state, pictures of trees, and the real tools.
 #![expect(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod ascend;
 pub mod environment;
 pub mod llvm_mini;
 pub mod mini_triton;
