@@ -3,6 +3,7 @@
 //! Everything here reads. Nothing executes what a project or a log names.
 
 pub mod ascend;
+pub mod ascend_tables;
 pub mod build_command;
 pub mod build_tree;
 pub mod cann_codes;

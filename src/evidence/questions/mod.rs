@@ -3,6 +3,7 @@
 //! A question reads, never writes, and never runs anything of the project. It answers with one word out of a
 //! closed set and with values; what it cannot find out is [`UNKNOWN`], never a guess.
 
+mod ascend_environment;
 mod ascend_tools;
 mod cached_tools;
 mod cmake_cache;
@@ -10,6 +11,7 @@ mod cmake_llvm;
 mod cmake_products;
 mod cmake_tree;
 mod distribution;
+mod hccl;
 mod library_folder;
 pub(super) mod object_kind;
 mod paths;
@@ -110,12 +112,14 @@ impl Inquiry<'_> {
 
 /// All questions, by subject.
 const SUBJECTS: &[&[Question]] = &[
+    ascend_environment::QUESTIONS,
     ascend_tools::QUESTIONS,
     cached_tools::QUESTIONS,
     cmake_cache::QUESTIONS,
     cmake_llvm::QUESTIONS,
     cmake_products::QUESTIONS,
     cmake_tree::QUESTIONS,
+    hccl::QUESTIONS,
     library_folder::QUESTIONS,
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,

@@ -52,7 +52,10 @@ pub const QUESTIONS: &[Question] = &[
         name: "free_port",
         about: "Which port may a job use: in the range, free on all addresses, not handed out to clients by chance, and \
                 not one of HCCL's?",
-        args: &[ArgSpec { name: "range", required: false, about: "`20000-29999` when not given" }],
+        args: &[
+            ArgSpec { name: "range", required: false, about: "`20000-29999` when not given" },
+            ArgSpec { name: "count", required: false, about: "So many in a row, of which the first is told; 1" },
+        ],
         answers: &["found", "none", "bad_range"],
         values: &["port"],
         ask: free_port,
@@ -234,6 +237,7 @@ fn free_port(inquiry: &Inquiry<'_>) -> Answer {
         let seen = Text::new(format!("`{text}` is no range of ports"), format!("`{text}` 不是端口范围"));
         return Answer::new("bad_range", seen);
     };
+    let count = inquiry.text("count").and_then(|count| count.parse::<u16>().ok()).unwrap_or(1).clamp(1, 256);
     let reserved = reserved(host);
     let size = u32::from(range.last - range.first) + 1;
     // Projects begin at different places, so that two of them rarely try for one port; one project always begins at
@@ -241,9 +245,12 @@ fn free_port(inquiry: &Inquiry<'_>) -> Answer {
     let sum = blake3::hash(host.project().as_path().as_os_str().as_bytes());
     let offset = u32::from_le_bytes(sum.as_bytes()[..4].try_into().unwrap_or_default()) % size;
     let candidates = (0..size.min(MOST_TRIED)).map(|step| range.first + ((offset + step) % size) as u16);
-    let free = candidates
-        .filter(|port| !reserved.iter().any(|range| range.contains(*port)))
-        .find(|port| host.port(*port) == PortState::Free);
+    let usable = |port: u16| {
+        range.contains(port) && !reserved.iter().any(|range| range.contains(port)) && host.port(port) == PortState::Free
+    };
+    // Rows begin at multiples, so that a long one is looked at once.
+    let mut starts = candidates.filter(|port| port % count == 0);
+    let free = starts.find(|port| (*port..=port.saturating_add(count - 1)).all(usable));
     match free {
         Some(port) => Answer::new("found", Text::new(format!("port {port} is free"), format!("端口 {port} 空闲")))
             .with("port", port.to_string()),
