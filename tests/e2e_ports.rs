@@ -193,3 +193,40 @@ fn a_plan_is_stale_when_its_port_is_taken() {
     let done = sandbox.fix(["apply", "--plan", plan, "--yes"]).expect(0);
     assert_eq!(trained_on(&done), wanted);
 }
+
+#[test]
+fn an_earlier_run_is_ended_only_by_name() {
+    let sandbox = sandbox();
+    let free = Squatter::take(&sandbox, 0).port.to_string();
+    sandbox.write(
+        "long.py",
+        "import sys, time\nprint('at work', flush=True)\ntime.sleep(3600 if len(sys.argv) < 2 else 0)\n",
+    );
+    let command = ["torchrun", "--master_port", &free, "long.py"];
+    let mut earlier =
+        sandbox.command("torchrun").args(&command[1..]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(earlier.stdout.take().unwrap()), &mut line).unwrap();
+    let fix = |flags: &[&str]| {
+        let mut args = vec!["tda-1.2", "--set", "how=end"];
+        args.extend(flags);
+        args.push("--");
+        args.extend(command);
+        sandbox.fix(args)
+    };
+    for flags in [&["--yes"][..], &["--yes=confirm"], &["--yes=confirm", "--allow-irreversible"]] {
+        fix(flags).expect(1).says("cannot be taken back");
+        assert!(earlier.try_wait().unwrap().is_none(), "{flags:?}");
+    }
+    // Another start time is another process.
+    let pid = earlier.id().to_string();
+    sandbox.fix(["end-process", &pid, "1"]).expect(2).says("another one has its number");
+    assert!(earlier.try_wait().unwrap().is_none());
+    let args = ["tda-1.2", "--set", "how=end", "--yes=confirm", "--allow-irreversible=tda-1.2"];
+    // The command would go on for an hour: without it, the checks are the proof.
+    let mut again: Vec<&str> = args.to_vec();
+    again.extend(["--rerun-timeout", "1", "--"]);
+    again.extend(command);
+    sandbox.fix(again);
+    support::waiting::wait_for_end(&mut earlier);
+}

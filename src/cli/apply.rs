@@ -221,7 +221,7 @@ fn apply(
     let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
     let rerun = match command.map(|command| merged_rerun(command, &plans)) {
         Some(Err(refusal)) => {
-            result.refused.push(refusal);
+            result.refused.push(*refusal);
             return close(session, result, Outcome::Refused, 1);
         }
         Some(Ok(rerun)) => rerun,
@@ -315,16 +315,16 @@ fn close(session: &Session, mut result: ApplyResult, outcome: Outcome, code: u8)
 }
 
 /// The command with what every plan makes of it; refused where two plans want different words.
-fn merged_rerun(command: &[OsString], plans: &[&Plan]) -> Result<Option<Rerun>, Refusal> {
+fn merged_rerun(command: &[OsString], plans: &[&Plan]) -> Result<Option<Rerun>, Box<Refusal>> {
     let reruns: Vec<&Rerun> = plans.iter().filter_map(|plan| plan.rerun.as_ref()).collect();
     let mut rewritten = reruns.iter().filter(|rerun| rerun.instead_of.is_some());
     let base = rewritten.next().or(reruns.first()).map(|rerun| (*rerun).clone());
     if rewritten.next().is_some() {
-        return Err(withheld(
+        return Err(Box::new(withheld(
             RefusalReason::Guard,
             Text::new("two repairs want to change the words of the command", "有两个修复都要改动命令本身"),
             Text::new("repair them one after the other", "请逐个修复"),
-        ));
+        )));
     }
     let Some(mut all) = base else { return Ok(None) };
     let mut seen: BTreeSet<OsString> = all.argv.iter().chain(command).cloned().collect();

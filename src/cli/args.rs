@@ -161,6 +161,9 @@ pub enum Command {
   fix env tda-1.1                           what the repair of an issue would set here
   fix env --persist                         into your shell's start-up file; `fix rollback` takes it out")]
     Env(Env),
+    /// End one process of yours: what a repair runs
+    #[command(hide = true)]
+    EndProcess(EndProcess),
     /// Write, check and test recipes
     #[command(before_help = "Examples:
   fix recipe new cmake-my-issue
@@ -300,6 +303,13 @@ pub struct Env {
     /// Command that the issue is about
     #[arg(last = true, value_name = "CMD")]
     pub cmd: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct EndProcess {
+    pub pid: u32,
+    /// Clock ticks after boot
+    pub start: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

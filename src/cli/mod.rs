@@ -5,6 +5,7 @@ pub mod args;
 mod convert;
 mod demo;
 mod diagnose;
+mod end_process;
 mod env;
 mod environment;
 pub mod fixture;
@@ -146,6 +147,7 @@ fn dispatch(command: &Command, session: &Session) -> anyhow::Result<Code> {
         Command::History(args) => rollback::history(args, session),
         Command::Rollback(args) => rollback::run(args, session),
         Command::Env(args) => env::run(args, session),
+        Command::EndProcess(args) => end_process::run(args),
         Command::Recipe(args) => recipe::run(&args.action, session),
         Command::Demo(args) => demo::run(args, session),
     };

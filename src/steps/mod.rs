@@ -1,6 +1,7 @@
 //! Verbs: parameters in, changes out. One file a verb; none writes.
 
 mod append_linker_flags_env;
+mod end_process;
 mod merge_linker_flags;
 mod path_after_source;
 mod prepend_path;
@@ -144,6 +145,7 @@ fn one_edit(name: &str, edit: EnvEdit) -> Result<Lowered, LowerError> {
 /// All verbs.
 const VERBS: &[&Verb] = &[
     &append_linker_flags_env::VERB,
+    &end_process::END_PROCESS,
     &merge_linker_flags::VERB,
     &path_after_source::PATH_AFTER_SOURCE,
     &prepend_path::PREPEND_PATH,
