@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Answer, ArgSpec, Inquiry, Question};
+use super::{Answer, ArgSpec, Inquiry, Question, UNKNOWN};
 use crate::evidence::Host;
 use crate::evidence::ascend::{self, Cann};
 use crate::evidence::ascend_tables::Tables;
@@ -40,6 +40,8 @@ pub const QUESTIONS: &[Question] = &[
 
 const KERNELS: &str = "built-in/op_impl/ai_core/tbe/kernel";
 const MOST_NAMES: usize = 4096;
+/// Variables of an active Python environment.
+const ENVIRONMENTS: &[&str] = &["VIRTUAL_ENV", "CONDA_PREFIX"];
 
 fn variable(name: &str, host: &dyn Host) -> Option<AbsPath> {
     host.env(name).and_then(|value| AbsPath::new(value).ok())
@@ -157,6 +159,9 @@ fn opp_kernels(inquiry: &Inquiry<'_>) -> Answer {
 
 fn torch_npu_cann(inquiry: &Inquiry<'_>) -> Answer {
     let host = inquiry.host;
+    if ENVIRONMENTS.iter().all(|name| variable(name, host).is_none()) {
+        return Answer::new(UNKNOWN, Text::new("no Python environment is active", "没有激活 Python 环境"));
+    }
     let Some(torch_npu) = torch_npu_version(host) else {
         let seen = Text::new("the active Python environment has no torch_npu", "当前 Python 环境中没有 torch_npu");
         return Answer::new("no_torch_npu", seen);
@@ -208,7 +213,7 @@ fn torch_npu_cann(inquiry: &Inquiry<'_>) -> Answer {
 
 /// The version of torch_npu in the active environment, from its metadata's name.
 fn torch_npu_version(host: &dyn Host) -> Option<String> {
-    ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().find_map(|name| {
+    ENVIRONMENTS.iter().find_map(|name| {
         let lib = variable(name, host)?.resolve("lib");
         let versions = host.list(lib.as_path(), MOST_NAMES).unwrap_or_default();
         let pythons = versions.iter().filter(|name| name.to_string_lossy().starts_with("python3"));

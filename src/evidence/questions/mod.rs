@@ -13,6 +13,7 @@ mod cmake_tree;
 mod distribution;
 mod hccl;
 mod library_folder;
+mod memory;
 pub(super) mod object_kind;
 mod paths;
 pub mod setup_cmake_args;
@@ -121,6 +122,7 @@ const SUBJECTS: &[&[Question]] = &[
     cmake_tree::QUESTIONS,
     hccl::QUESTIONS,
     library_folder::QUESTIONS,
+    memory::QUESTIONS,
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
     paths::QUESTIONS,
