@@ -78,17 +78,18 @@ pub fn with_block(text: &str, name: &str, lines: &[String]) -> String {
         "{begin}\n# Written by `fix env --persist`; `fix rollback` takes it out.\n{}\n{end}\n",
         lines.join("\n")
     );
-    let at = |marker: &str, from: usize| {
-        let whole = |at: &usize| {
-            let after = &text[from + at + marker.len()..];
-            let starts = from + at == 0 || text[..from + at].ends_with('\n');
-            starts && (after.is_empty() || after.starts_with('\n') || after.starts_with("\r\n"))
-        };
-        text[from..].match_indices(marker).map(|(at, _)| at).find(whole).map(|at| from + at)
+    let is_line = |at: usize, marker: &str| {
+        let after = &text[at + marker.len()..];
+        let starts = at == 0 || text[..at].ends_with('\n');
+        starts && (after.is_empty() || after.starts_with('\n') || after.starts_with("\r\n"))
     };
-    if let Some(start) = at(&begin, 0)
-        && let Some(stop) = at(&end, start)
-    {
+    // The last beginning: one above it that is never closed belongs to whoever cut it off, with all that follows it.
+    let start = text.rmatch_indices(&begin).map(|(at, _)| at).find(|at| is_line(*at, &begin));
+    let stop = start.and_then(|start| {
+        let mut ends = text[start..].match_indices(&end).map(|(at, _)| start + at);
+        ends.find(|at| is_line(*at, &end))
+    });
+    if let (Some(start), Some(stop)) = (start, stop) {
         let rest = &text[stop + end.len()..];
         let rest = rest.strip_prefix("\r\n").or(rest.strip_prefix('\n')).unwrap_or(rest);
         return format!("{}{block}{rest}", &text[..start]);
