@@ -80,7 +80,7 @@ impl Project {
         let args = args.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let host = self.host();
         let so_far = Lowered::default();
-        let order = Order { args: &args, host: &host, command: None, so_far: &so_far };
+        let order = Order { args: &args, host: &host, command: None, so_far: &so_far, evaluate: None };
         (steps::find(verb).unwrap().lower)(&order).unwrap()
     }
 

@@ -5,6 +5,7 @@
 //! This module describes; it never touches the machine.
 
 mod overlay;
+mod precondition;
 mod roots;
 
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::os::AbsPath;
 pub use overlay::{EnvEdit, EnvOverlay};
+pub use precondition::Precondition;
 pub use roots::AllowedRoots;
 
 /// One thing that a repair does to the machine.

@@ -40,6 +40,33 @@ impl EnvOverlay {
         }
     }
 
+    /// Says whether a variable makes programs load or run something: none that comes from a project, and none that is
+    /// handed to the next steps of a job.
+    pub fn steers_programs(name: &str) -> bool {
+        const NAMES: &[&str] = &[
+            "BASHOPTS",
+            "BASH_ENV",
+            "ENV",
+            "HOME",
+            "IFS",
+            "LD_AUDIT",
+            "LD_PRELOAD",
+            "NODE_OPTIONS",
+            "NODE_PATH",
+            "PERL5LIB",
+            "PERL5OPT",
+            "PROMPT_COMMAND",
+            "PS4",
+            "RUBYLIB",
+            "RUBYOPT",
+            "SHELL",
+            "SHELLOPTS",
+            "ZDOTDIR",
+        ];
+        const BEGINNINGS: &[&str] = &["ACTIONS_", "BASH_FUNC_", "DYLD_", "GITHUB_", "GIT_", "PYTHON", "RUNNER_"];
+        NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -10,10 +10,13 @@ use anyhow::{Context, Result};
 use super::args::Apply;
 use super::output;
 use super::reading::{Asking, Reader, Reading, mention_not_asked, origin_of, recipe_of};
-use super::repair::{Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission};
+use super::repair::{
+    Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld,
+};
+use super::script_environment::evaluate;
 use super::session::{Session, for_screen};
 use super::{convert, environment, own_file, planfile, selecting, writing};
-use crate::change::{Change, EnvOverlay};
+use crate::change::{AbsPath, Change, EnvOverlay};
 use crate::diagnosis::{Confidence, Finding, Origin, examine};
 use crate::diff::{Reason, render_for_screen, render_patch};
 use crate::os::process::ReplayableStdin;
@@ -21,7 +24,8 @@ use crate::os::signals::Interrupts;
 use crate::plan::{self, Plan, Rerun, Surroundings};
 use crate::recipe::catalogue::{Catalogue, Entry};
 use crate::recipe::{Applicability, Recipe, Stage, Text, Values};
-use crate::report::{self, ApplyResult, Outcome, Refusal};
+use crate::report::{self, ApplyResult, Outcome, Refusal, RefusalReason};
+use crate::steps::Evaluate;
 use crate::verify::Checked;
 
 /// One issue that was found here.
@@ -90,7 +94,9 @@ pub fn examine_all(
             ));
             continue;
         };
-        let surroundings = Surroundings { host: session.host(), command, roots: &roots };
+        let evaluate = |script: &AbsPath| evaluate(session, script);
+        let evaluate = Some(&evaluate as &Evaluate<'_>);
+        let surroundings = Surroundings { host: session.host(), command, roots: &roots, evaluate };
         let plan = plan::build(&finding, &surroundings).map_err(|error| convert::plan_refusal(&error));
         all.push(Found { finding, plan, reading: reading.clone() });
     }
@@ -213,7 +219,14 @@ fn apply(
     let catalogue = Catalogue::embedded();
     let reader = Reader::new(catalogue.entries().iter().collect());
     let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
-    let rerun = command.and_then(|command| merged_rerun(&plans, command));
+    let rerun = match command.map(|command| merged_rerun(command, &plans)) {
+        Some(Err(refusal)) => {
+            result.refused.push(*refusal);
+            return close(session, result, Outcome::Refused, 1);
+        }
+        Some(Ok(rerun)) => rerun,
+        None => None,
+    };
     let state = session.state()?;
     let root = &plans[0].root;
     writing::recover(session, &state, root)?;
@@ -226,6 +239,9 @@ fn apply(
             return not_proved;
         }
         let Some(rerun) = &rerun else { return Judgement::Repaired };
+        if let Some(why) = unmet(session, &plans) {
+            return Judgement::NotProved(why);
+        }
         let attempt = match build.again(rerun, &overlay, applied) {
             Ok(attempt) => attempt,
             Err(error) => return Judgement::NotProved(Text::new(format!("{error:#}"), format!("{error:#}"))),
@@ -261,9 +277,14 @@ fn apply(
     };
     let each = if code == 1 && outcome == Outcome::StillFailing { Outcome::Repaired } else { outcome };
     result.repairs.extend(plans.iter().map(|plan| convert::repair(plan, each, &checked)));
-    if matches!(carried, Carried::Kept(_)) && !group.id().is_empty() {
-        result.group = Some(group.id().to_owned());
-        writing::prune(session, &state);
+    if matches!(carried, Carried::Kept(_)) {
+        let id = Some(group.id()).filter(|id| !id.is_empty());
+        let recipes: Vec<String> = plans.iter().map(|plan| plan.recipe.clone()).collect();
+        writing::remember(session, root, &recipes, id, &overlay);
+        if let Some(id) = id {
+            result.group = Some(id.to_owned());
+            writing::prune(session, &state);
+        }
     }
     if code == 0 && command.is_none() {
         next_step(session, &overlay);
@@ -293,16 +314,24 @@ fn close(session: &Session, mut result: ApplyResult, outcome: Outcome, code: u8)
     Ok(code)
 }
 
-/// The command with what every plan adds to it; where a plan says other words in its place, these.
-fn merged_rerun(plans: &[&Plan], command: &[OsString]) -> Option<Rerun> {
+/// The command with what every plan makes of it; refused where two plans want different words.
+fn merged_rerun(command: &[OsString], plans: &[&Plan]) -> Result<Option<Rerun>, Box<Refusal>> {
     let reruns: Vec<&Rerun> = plans.iter().filter_map(|plan| plan.rerun.as_ref()).collect();
-    let rewritten = reruns.iter().find(|rerun| !rerun.argv.starts_with(command));
-    let mut all = (*rewritten.or(reruns.first())?).clone();
+    let mut rewritten = reruns.iter().filter(|rerun| rerun.instead_of.is_some());
+    let base = rewritten.next().or(reruns.first()).map(|rerun| (*rerun).clone());
+    if rewritten.next().is_some() {
+        return Err(Box::new(withheld(
+            RefusalReason::Guard,
+            Text::new("two repairs want to change the words of the command", "有两个修复都要改动命令本身"),
+            Text::new("repair them one after the other", "请逐个修复"),
+        )));
+    }
+    let Some(mut all) = base else { return Ok(None) };
     let mut seen: BTreeSet<OsString> = all.argv.iter().chain(command).cloned().collect();
     for word in reruns.iter().flat_map(|other| &other.argv) {
         if seen.insert(word.clone()) {
             all.argv.push(word.clone());
         }
     }
-    Some(all)
+    Ok(Some(all))
 }

@@ -161,6 +161,17 @@ pub enum Command {
   fix rollback 20261130-101500-1a2b
   fix rollback --force                      save what was changed since, then put back")]
     Rollback(Rollback),
+    /// Print the environment of the last repair of this folder, or of ISSUE
+    #[command(before_help = "Examples:
+  eval \"$(fix env)\"                       into this shell
+  fix env --format fish | source
+  fix env --format github >> \"$GITHUB_ENV\" for the next steps of a job
+  fix env tda-1.1                           what the repair of an issue would set here
+  fix env --persist                         into your shell's start-up file; `fix rollback` takes it out")]
+    Env(Env),
+    /// End one process of yours: what a repair runs
+    #[command(hide = true)]
+    EndProcess(EndProcess),
     /// Write, check and test recipes
     #[command(before_help = "Examples:
   fix recipe new cmake-my-issue
@@ -284,6 +295,37 @@ pub struct Rollback {
     /// Save what was changed since the repair, then put back
     #[arg(long)]
     pub force: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Env {
+    /// Issues: diagnosed here, nothing is applied; else the last repair of this folder
+    #[arg(value_name = "ISSUE")]
+    pub issues: Vec<String>,
+    /// How it is written
+    #[arg(long, value_name = "FORMAT", default_value = "sh")]
+    pub format: EnvFormat,
+    /// Write it to the start-up file of your shell
+    #[arg(long, conflicts_with = "format")]
+    pub persist: bool,
+    /// Command that the issue is about
+    #[arg(last = true, value_name = "CMD")]
+    pub cmd: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct EndProcess {
+    pub pid: u32,
+    /// Clock ticks after boot
+    pub start: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EnvFormat {
+    Sh,
+    Fish,
+    Github,
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -111,6 +111,7 @@ pub fn plan_refusal(error: &PlanError) -> Refusal {
         PlanError::Conflict(path) => {
             guard(Text::new(format!("two steps want to change `{path}`"), format!("有两个步骤都要改动 `{path}`")))
         }
+        PlanError::TwoCommands => guard(Text::new("two steps want to change the command", "有两个步骤都要改动命令")),
         PlanError::Unbound(name) => {
             guard(Text::new(format!("the repair is incomplete here: {name}"), format!("此处无法完成修复：{name}")))
         }

@@ -38,11 +38,9 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         .enumerate()
         .map(|(at, finding)| {
             // Of a log from elsewhere, nothing can be planned here.
-            let plan = roots
-                .as_ref()
-                .ok()
-                .filter(|_| origin == Origin::ThisMachine)
-                .map(|roots| plan::build(finding, &Surroundings { host: session.host(), command: None, roots }));
+            let plan = roots.as_ref().ok().filter(|_| origin == Origin::ThisMachine).map(|roots| {
+                plan::build(finding, &Surroundings { host: session.host(), command: None, roots, evaluate: None })
+            });
             let mut shown = convert::finding_with(finding, at + 1, plan.as_ref().map(Result::as_ref));
             // Which cause it is, the log tells as well: the repair needs to see it.
             for log in &logs {

@@ -5,6 +5,8 @@ pub mod args;
 mod convert;
 mod demo;
 mod diagnose;
+mod end_process;
+mod env;
 mod environment;
 pub mod fixture;
 mod help;
@@ -19,6 +21,7 @@ mod recipe;
 mod repair;
 mod rollback;
 mod run;
+mod script_environment;
 mod selecting;
 mod session;
 mod trial;
@@ -147,6 +150,8 @@ fn dispatch(command: &Command, session: &Session) -> anyhow::Result<Code> {
         Command::Show(args) => list::show(args, session),
         Command::History(args) => rollback::history(args, session),
         Command::Rollback(args) => rollback::run(args, session),
+        Command::Env(args) => env::run(args, session),
+        Command::EndProcess(args) => end_process::run(args),
         Command::Recipe(args) => recipe::run(&args.action, session),
         Command::Demo(args) => demo::run(args, session),
     };

@@ -242,6 +242,12 @@ pub fn checks(findings: &[&Finding], host: &dyn Host, command: Option<&[OsString
     all
 }
 
+/// Says which precondition of plans does not hold now. To be asked right before the command runs as well: some
+/// commands do not fail without it but wait for ever.
+pub fn unmet(session: &Session, plans: &[&Plan]) -> Option<Text> {
+    plans.iter().find_map(|plan| verify::unmet(&plan.preconditions, session.host()))
+}
+
 /// What became of repairs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Carried {
@@ -265,6 +271,13 @@ pub fn carry_out(
     prove: &mut dyn FnMut(Option<&Applied<'_>>) -> Judgement,
 ) -> Result<Carried> {
     let changes: Vec<Change> = plans.iter().flat_map(|plan| plan.changes.iter().cloned()).collect();
+    if let Some(why) = unmet(session, plans) {
+        return Ok(Carried::Refused(withheld(
+            RefusalReason::Drift,
+            why,
+            Text::new("run `fix` again: it plans anew", "请重新运行 `fix`，它会重新规划"),
+        )));
+    }
     if changes.is_empty() {
         return Ok(match prove(None) {
             Judgement::NotProved(why) => Carried::Undone(why),

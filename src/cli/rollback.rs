@@ -105,6 +105,8 @@ pub fn run(args: &Rollback, session: &Session) -> Result<u8> {
     let restored = |id: &str| restored_paths(&state, id);
     let result = match done {
         Ok(back) => {
+            // What cannot be forgotten now is set again at most: it is no file of the user's.
+            drop(transaction::forget(&state, &back.group));
             if let Some(saved) = &back.saved {
                 session.say(&Text::new(
                     format!("your changes were saved: `fix rollback {saved}` brings them back"),

@@ -9,17 +9,20 @@ use super::args::Run;
 use super::output;
 use super::reading::{Asking, Reader};
 use super::repair::{
-    Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, withheld,
+    Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld,
 };
+use super::script_environment::evaluate;
 use super::session::{Session, for_screen};
 use super::{Code, convert, selecting, writing};
-use crate::change::EnvOverlay;
+use crate::change::{AbsPath, EnvOverlay};
 use crate::diagnosis::{Confidence, Finding, Origin};
+use crate::evidence::Host;
 use crate::os::process::{ReplayableStdin, SpawnError, Status};
 use crate::os::signals::Interrupts;
 use crate::plan::{self, Plan, Rerun, Surroundings};
 use crate::recipe::catalogue::Catalogue;
 use crate::recipe::{Applicability, Stage, Text};
+use crate::redact::{Profile, Redactor};
 use crate::report::{self, Outcome, RefusalReason, RunLine, RunResult};
 use crate::transaction::Group;
 
@@ -31,7 +34,7 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let catalogue = Catalogue::embedded();
     selecting::check_set_of_any(session, &catalogue)?;
     let reader = Reader::new(catalogue.entries().iter().collect());
-    let rerun = Rerun { argv: args.cmd.clone(), cwd: session.project().clone() };
+    let rerun = Rerun { argv: args.cmd.clone(), cwd: session.project().clone(), instead_of: None };
     let timeout = args.rerun.rerun_timeout.map(Duration::from_secs);
     let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
     let mut attempt = match build.first(&rerun) {
@@ -159,7 +162,9 @@ impl<'a> Course<'a> {
             Ok(roots) => roots,
             Err(error) => return self.refuse(error).map(|()| None),
         };
-        let surroundings = Surroundings { host: &host, command: Some(&self.rerun.argv), roots: &roots };
+        let evaluate = |script: &AbsPath| evaluate(self.session, script);
+        let command = Some(self.rerun.argv.as_slice());
+        let surroundings = Surroundings { host: &host, command, roots: &roots, evaluate: Some(&evaluate) };
         for finding in &attempt.findings {
             if finding.confidence == Confidence::Refuted || self.tried.contains(&finding.fingerprint()) {
                 continue;
@@ -254,6 +259,9 @@ impl<'a> Course<'a> {
             checked = checks(&[finding], &host, Some(&rerun.argv), Stage::Static);
             if let Some(not_proved) = judge_checks(&checked) {
                 return not_proved;
+            }
+            if let Some(why) = unmet(session, &[plan]) {
+                return Judgement::NotProved(why);
             }
             let attempt = match build.again(&rerun, &overlay, applied) {
                 Ok(attempt) => attempt,
@@ -357,6 +365,12 @@ impl<'a> Course<'a> {
             Code::Exit(code) => code,
             Code::Signal(signal) => status(128 + signal),
         };
+        if kept {
+            let repaired = self.result.repairs.iter().filter(|repair| repair.outcome == Outcome::Repaired);
+            let recipes: Vec<String> = repaired.map(|repair| repair.id.clone()).collect();
+            let root = self.session.host().git().top_level().unwrap_or(self.session.project());
+            writing::remember(self.session, root, &recipes, self.result.group.as_deref(), &self.overlay);
+        }
         // Where nothing may be written, nothing is planned.
         let roots = self.session.roots().ok();
         let host = self.session.host_with(&self.overlay);
@@ -368,7 +382,7 @@ impl<'a> Course<'a> {
                 .map(|(at, finding)| {
                     let plan = roots.as_ref().map(|roots| {
                         let command = Some(self.rerun.argv.as_slice());
-                        plan::build(finding, &Surroundings { host: &host, command, roots })
+                        plan::build(finding, &Surroundings { host: &host, command, roots, evaluate: None })
                     });
                     let mut shown = convert::finding_with(finding, at + 1, plan.as_ref().map(Result::as_ref));
                     shown.apply_with = "fix run --yes -- CMD".to_owned();
@@ -401,6 +415,7 @@ impl<'a> Course<'a> {
             result.remaining.retain(|finding| !self.shown.contains(&finding.id));
             output::tell(&format!("\n{}", report::text::render_run(&result, &self.session.text_style())));
             self.tell_environment();
+            self.tell_command();
         }
         Ok(())
     }
@@ -411,11 +426,21 @@ impl<'a> Course<'a> {
             return;
         }
         self.session.say(&Text::new(
-            "the repair holds for this run only; for your shell:",
-            "此修复仅对本次运行有效；如需用于您的 shell：",
+            "the repair holds for this run only; for your shell (`fix env` prints it again):",
+            "此修复仅对本次运行有效；如需用于您的 shell（`fix env` 可再次输出）：",
         ));
         for line in super::environment::shell_lines(&self.overlay) {
             output::tell(&format!("  {}\n", for_screen(&line)));
         }
+    }
+
+    /// Says how the command is written from now on, where a kept repair changed its words.
+    fn tell_command(&self) {
+        if self.rerun.instead_of.is_none() {
+            return;
+        }
+        self.session.say(&Text::new("the command that ran last:", "最后运行的命令："));
+        let command = crate::diff::shown_command(&self.rerun.argv, &mut Redactor::new(Profile::Secrets));
+        output::tell(&format!("  {command}\n"));
     }
 }

@@ -9,11 +9,11 @@ use super::progress::Progress;
 use super::repair::withheld;
 use super::session::Session;
 use super::{Refused, convert};
-use crate::change::AbsPath;
+use crate::change::{AbsPath, EnvOverlay};
 use crate::recipe::Text;
 use crate::redact::{Profile, Redactor};
 use crate::report::RefusalReason;
-use crate::transaction::{self, Group, Limits, RecoveredOutcome, Scope, StateDir, Unrecoverable};
+use crate::transaction::{self, Group, Limits, RecoveredOutcome, Remembered, Scope, StateDir, Unrecoverable};
 
 /// Undoes what an earlier `fix` left behind when it was killed, for the same folder.
 pub fn recover(session: &Session, state: &StateDir, root: &AbsPath) -> Result<()> {
@@ -98,5 +98,20 @@ pub fn prune(session: &Session, state: &StateDir) {
     if let Err(error) = transaction::prune(state, &limits(session)) {
         session
             .say(&Text::new(format!("old backups could not be deleted: {error}"), format!("无法删除旧备份：{error}")));
+    }
+}
+
+/// Remembers the environment of a kept repair for `fix env`. Where that fails, the repair stands and is told whole.
+pub fn remember(session: &Session, root: &AbsPath, recipes: &[String], group: Option<&str>, overlay: &EnvOverlay) {
+    if overlay.is_empty() {
+        return;
+    }
+    let one = Remembered::new(root.clone(), recipes.to_vec(), group.map(str::to_owned), overlay.clone());
+    let done = session.state().and_then(|state| Ok(transaction::remember(&state, &one)?));
+    if let Err(error) = done {
+        session.say(&Text::new(
+            format!("`fix env` will not know this environment: {error:#}"),
+            format!("`fix env` 将无法得知这些环境变量：{error:#}"),
+        ));
     }
 }

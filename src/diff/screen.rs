@@ -9,7 +9,7 @@ use crate::change::{
     AbsPath, Change, EnvEdit, FileImage, FileState, RemoveTree, Reversible, Run, TreeImage, TreeKind, WriteFile,
 };
 use crate::os::terminal::{decode_visibly, escape_for_terminal, escape_line};
-use crate::plan::Plan;
+use crate::plan::{Plan, Precondition};
 use crate::recipe::{Applicability, Lang, Text};
 use crate::redact::{Profile, Redactor};
 
@@ -82,7 +82,7 @@ struct Screen<'a> {
 
 impl Screen<'_> {
     fn plan(&mut self, plan: &Plan) {
-        if plan.changes.is_empty() && plan.overlay.is_empty() {
+        if !plan.acts() {
             self.say(PLAIN, "", &words::nothing());
         }
         for change in &plan.changes {
@@ -95,9 +95,24 @@ impl Screen<'_> {
         self.environment(plan);
         if let Some(rerun) = &plan.rerun {
             let folder = self.name(&rerun.cwd);
-            self.say(HEADING, "", &words::rerun(folder));
             let command = shown_command(&rerun.argv, &mut self.redactor);
-            self.line(PLAIN, &format!("  {command}"));
+            match &rerun.instead_of {
+                None => {
+                    self.say(HEADING, "", &words::rerun(folder));
+                    self.line(PLAIN, &format!("  {command}"));
+                }
+                Some(typed) => {
+                    self.say(HEADING, "", &words::rerun_instead(folder));
+                    let typed = shown_command(typed, &mut self.redactor);
+                    self.line(REMOVED, &format!("- {typed}"));
+                    self.line(ADDED, &format!("+ {command}"));
+                }
+            }
+        }
+        for precondition in &plan.preconditions {
+            match precondition {
+                Precondition::PortFree(port) => self.say(PLAIN, "  ", &words::port_free(port)),
+            }
         }
         for note in &plan.notes {
             self.say(PLAIN, "", &framed(note, |text| words::note(text)));

@@ -35,6 +35,7 @@ fn plan(changes: Vec<Change>) -> Plan {
         changes,
         overlay: EnvOverlay::default(),
         rerun: None,
+        preconditions: Vec::new(),
         notes: Vec::new(),
         advice: Vec::new(),
     }
@@ -67,13 +68,35 @@ fn full() -> Plan {
     plan.overlay.edit("FLAGS", EnvEdit::Set("-L/a -L/b".into()));
     plan.overlay.edit("LLVM_DIR", EnvEdit::Unset);
     plan.overlay.edit("HF_TOKEN", EnvEdit::Set("abcdef".into()));
-    plan.rerun =
-        Some(Rerun { argv: ["pip", "install", "-e", "."].map(OsString::from).to_vec(), cwd: path("/p/python") });
+    plan.rerun = Some(Rerun {
+        argv: ["pip", "install", "-e", "."].map(OsString::from).to_vec(),
+        cwd: path("/p/python"),
+        instead_of: None,
+    });
     plan.notes = vec![Text::new("the link stays", "链接保留")];
     plan.advice = vec![Text::new("update LLVM", "升级 LLVM")];
     plan.applicability = Applicability::Confirm;
     plan.limits = vec![Text::new("`setup.py` is tracked by git", "`setup.py` 由 git 跟踪")];
     plan
+}
+
+#[test]
+fn other_words_for_the_command() {
+    let mut plan = plan(Vec::new());
+    let words = |line: &str| line.split(' ').map(OsString::from).collect();
+    let instead_of = Some(words("torchrun x.py"));
+    plan.rerun = Some(Rerun { argv: words("torchrun --master_port=20001 x.py"), cwd: path("/p"), instead_of });
+    plan.preconditions = vec![crate::plan::Precondition::PortFree(20001)];
+    let want = "\
+then, with these words instead, in /p:
+- torchrun x.py
++ torchrun '--master_port=20001' x.py
+  looked at again before that: port 20001 is free
+safe: `--yes` applies it
+";
+    assert_eq!(show(&plan), want);
+    let other = Plan { preconditions: Vec::new(), ..plan.clone() };
+    assert_ne!(plan.digest(), other.digest());
 }
 
 #[test]

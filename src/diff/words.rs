@@ -62,6 +62,8 @@ sentences! {
     irreversible() "this cannot be taken back" "此操作无法撤销";
     environment() "environment of the commands and of the re-run:" "命令与重新运行所用的环境变量：";
     rerun(folder) "then again, in {folder}:" "随后在 {folder} 中重新运行：";
+    rerun_instead(folder) "then, with these words instead, in {folder}:" "随后改用以下命令，在 {folder} 中重新运行：";
+    port_free(port) "looked at again before that: port {port} is free" "执行前会再次确认：端口 {port} 空闲";
     note(text) "note: {text}" "说明：{text}";
     advice(text) "left for you: {text}" "需您自行处理：{text}";
     nothing() "changes nothing" "不做任何改动";

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use crate::os::AbsPath;
 use crate::os::git::Unreadable;
+use crate::os::ports::{self, PortState};
 pub use crate::os::survey::Tally;
 use crate::os::survey::{self, Sizes};
 use crate::os::web::{self, WebError};
@@ -47,6 +48,8 @@ pub trait Host {
     fn home(&self) -> Option<&AbsPath>;
     /// The effective user id of this process.
     fn user(&self) -> u32;
+    /// Says whether a TCP port can be listened on, by binding it for a moment.
+    fn port(&self, port: u16) -> PortState;
     /// What git says about the project folder.
     fn git(&self) -> &dyn GitState;
     /// Returns the status that a web address answers with, where the user allows to ask. Nothing that identifies the
@@ -253,6 +256,10 @@ impl Host for LocalHost {
 
     fn user(&self) -> u32 {
         rustix::process::geteuid().as_raw()
+    }
+
+    fn port(&self, port: u16) -> PortState {
+        ports::port_state(port)
     }
 
     fn git(&self) -> &dyn GitState {

@@ -2,10 +2,13 @@
 //!
 //! Everything here reads. Nothing executes what a project or a log names.
 
+pub mod ascend;
+pub mod ascend_tables;
 pub mod build_command;
 pub mod build_tree;
 pub mod cann_codes;
 pub mod cann_libraries;
+pub mod cann_version;
 pub mod cmake_presets;
 pub mod conda;
 pub mod cxx_names;
@@ -23,11 +26,14 @@ pub mod mounts;
 pub mod other_builds;
 pub mod own_files;
 pub mod pip_config;
+pub mod ports;
 pub mod present_source;
 pub mod python;
 pub mod python_code;
 pub mod python_places;
 pub mod questions;
+pub mod sourced;
+pub mod torch_launch;
 pub mod uv_config;
 
 pub use git::{tracked_file, tracked_folder};

@@ -6,6 +6,7 @@ pub mod cmake_lists;
 pub mod cmake_targets;
 pub mod ini;
 pub mod python_metadata;
+pub mod shell_script;
 pub mod toml_file;
 pub mod wheel_name;
 pub mod yaml;

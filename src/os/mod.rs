@@ -8,6 +8,7 @@ pub mod git;
 pub mod machine;
 pub mod name;
 pub mod path;
+pub mod ports;
 pub mod process;
 pub mod pty;
 pub mod signals;

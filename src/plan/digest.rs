@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use super::Plan;
-use crate::change::{AbsPath, Change, FileState, TreeFolder};
+use crate::change::{AbsPath, Change, FileState, Precondition, TreeFolder};
 
 /// Hashes everything that the plan does, each part with its length so that no two plans share a text.
 pub(super) fn of(plan: &Plan) -> String {
@@ -51,6 +51,15 @@ pub(super) fn of(plan: &Plan) -> String {
         sum.text("rerun");
         rerun.argv.iter().for_each(|arg| sum.bytes(arg.as_bytes()));
         sum.path(&rerun.cwd);
+        if let Some(typed) = &rerun.instead_of {
+            sum.text("instead of");
+            typed.iter().for_each(|arg| sum.bytes(arg.as_bytes()));
+        }
+    }
+    for precondition in &plan.preconditions {
+        match precondition {
+            Precondition::PortFree(port) => sum.text(&format!("port free: {port}")),
+        }
     }
     sum.0.finalize().to_hex().to_string()
 }

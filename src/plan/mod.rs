@@ -9,8 +9,9 @@ use crate::change::{AbsPath, AllowedRoots, Change, EnvOverlay, FileState, Revers
 use crate::diagnosis::Finding;
 use crate::evidence::{FileKind, Host, Metadata, tracked_file};
 use crate::recipe::{Applicability, Step, Text, Value, Values};
-use crate::steps::{self, LowerError, Lowered, Order};
+use crate::steps::{self, Evaluate, LowerError, Lowered, Order};
 
+pub use crate::change::Precondition;
 pub use roots::{RootsError, allowed_roots};
 
 /// A repair, decided.
@@ -35,6 +36,8 @@ pub struct Plan {
     pub overlay: EnvOverlay,
     /// The user's command again, where there is one.
     pub rerun: Option<Rerun>,
+    /// What must hold when it is made: looked at again before the first change, and before the command runs.
+    pub preconditions: Vec<Precondition>,
     pub notes: Vec<Text>,
     pub advice: Vec<Text>,
 }
@@ -44,6 +47,8 @@ pub struct Plan {
 pub struct Rerun {
     pub argv: Vec<OsString>,
     pub cwd: AbsPath,
+    /// The command as the user gave it, where the repair changes its words and not only adds some.
+    pub instead_of: Option<Vec<OsString>>,
 }
 
 /// What a plan is made in.
@@ -51,6 +56,8 @@ pub struct Surroundings<'a> {
     pub host: &'a dyn Host,
     pub command: Option<&'a [OsString]>,
     pub roots: &'a AllowedRoots,
+    /// Runs a script of an installation in a clean shell; `None` where nothing may be run to make the plan.
+    pub evaluate: Option<&'a Evaluate<'a>>,
 }
 
 /// Why there is no plan.
@@ -65,6 +72,9 @@ pub enum PlanError {
     /// Two steps want different things of one path.
     #[error("two steps want to change `{0}`")]
     Conflict(AbsPath),
+    /// Two steps want different words for the command.
+    #[error("two steps want to change the command")]
+    TwoCommands,
     /// A step's variable has no value here.
     #[error("`{0}` has no value here")]
     Unbound(String),
@@ -73,7 +83,8 @@ pub enum PlanError {
 impl Plan {
     /// Says whether the plan does anything by itself: changes, environment, or other arguments on the re-run.
     pub fn acts(&self) -> bool {
-        !self.changes.is_empty() || !self.overlay.is_empty()
+        let other_words = self.rerun.as_ref().is_some_and(|rerun| rerun.instead_of.is_some());
+        !self.changes.is_empty() || !self.overlay.is_empty() || other_words
     }
 
     /// Says whether some change cannot be taken back.
@@ -144,7 +155,8 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
     let rerun = surroundings.command.map(|command| {
         let words = lowered.rerun_argv.as_deref().unwrap_or(command);
         let argv = words.iter().chain(&lowered.rerun_args).cloned().collect();
-        Rerun { argv, cwd: host.project().clone() }
+        let instead_of = (words != command).then(|| command.to_vec());
+        Rerun { argv, cwd: host.project().clone(), instead_of }
     });
     let (case, says) = match finding.case() {
         Some(case) => (case.name.clone(), case.says.fill(&finding.values)),
@@ -164,6 +176,7 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
         changes: lowered.changes,
         overlay: lowered.overlay,
         rerun,
+        preconditions: lowered.preconditions,
         notes: lowered.notes,
         advice,
     })
@@ -212,7 +225,8 @@ fn lower(
 ) -> Result<Lowered, PlanError> {
     let verb = steps::find(&step.verb).ok_or_else(|| PlanError::Unbound(step.verb.clone()))?;
     let args = lower_args(step, &finding.values)?;
-    let order = Order { args: &args, host: surroundings.host, command: surroundings.command, so_far };
+    let (host, command, evaluate) = (surroundings.host, surroundings.command, surroundings.evaluate);
+    let order = Order { args: &args, host, command, so_far, evaluate };
     Ok((verb.lower)(&order)?)
 }
 
@@ -242,7 +256,12 @@ fn merge(all: &mut Lowered, step: Lowered) -> Result<(), PlanError> {
     }
     all.overlay.extend(&step.overlay);
     all.rerun_args.extend(step.rerun_args);
-    all.rerun_argv = step.rerun_argv.or_else(|| all.rerun_argv.take());
+    match (&all.rerun_argv, step.rerun_argv) {
+        (Some(one), Some(other)) if *one != other => return Err(PlanError::TwoCommands),
+        (_, Some(words)) => all.rerun_argv = Some(words),
+        (_, None) => {}
+    }
+    all.preconditions.extend(step.preconditions);
     all.links.extend(step.links);
     all.notes.extend(step.notes);
     all.advice.extend(step.advice);

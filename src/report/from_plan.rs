@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use crate::change::{AbsPath, Change, FileState};
 use crate::diff::{bytes_for_reading, thousands};
 use crate::os::terminal::decode_visibly;
-use crate::plan::Plan;
+use crate::plan::{Plan, Precondition};
 use crate::recipe::Text;
 
 use super::{ChangeKind, ChangeLine, CheckLine, Outcome, RepairLine, words};
@@ -52,7 +52,15 @@ impl ChangeLine {
             Change::Run(run) => Self { argv: argv(&run.argv), ..plain(ChangeKind::Run, shown(&plan.root, &run.cwd)) },
         });
         let variables = plan.overlay.iter().map(|(name, _)| plain(ChangeKind::Environment, name.to_owned()));
-        changes.chain(variables).collect()
+        let commands = plan
+            .rerun
+            .iter()
+            .filter(|rerun| rerun.instead_of.is_some())
+            .map(|rerun| Self { argv: argv(&rerun.argv), ..plain(ChangeKind::Command, shown(&plan.root, &rerun.cwd)) });
+        let preconditions = plan.preconditions.iter().map(|precondition| match precondition {
+            Precondition::PortFree(port) => plain(ChangeKind::Precondition, format!("port {port}")),
+        });
+        changes.chain(variables).chain(commands).chain(preconditions).collect()
     }
 }
 
@@ -138,7 +146,8 @@ mod tests {
                 write("/p/old", file(b"1"), FileState::Absent),
             ],
             overlay,
-            rerun: Some(Rerun { argv: vec!["make".into(), "a b".into()], cwd: path("/p") }),
+            rerun: Some(Rerun { argv: vec!["make".into(), "a b".into()], cwd: path("/p"), instead_of: None }),
+            preconditions: Vec::new(),
             notes: Vec::new(),
             advice: Vec::new(),
         };

@@ -19,8 +19,9 @@ use crate::recipe::{Applicability, CaseVerdict, Text, Values};
 pub use from_plan::{argv, would_do};
 pub use outcome::{Outcome, RefusalReason};
 pub use results::{
-    ApplyResult, CaseLine, Catalogue, CatalogueLine, ChangeKind, ChangeLine, CheckLine, CodePage, Failure, History,
-    HistoryLine, Pages, ParamLine, PlanResult, RecipePage, Refusal, RepairLine, RollbackResult, RunLine, RunResult,
+    ApplyResult, CaseLine, Catalogue, CatalogueLine, ChangeKind, ChangeLine, CheckLine, CodePage, Environment, Failure,
+    History, HistoryLine, Pages, ParamLine, PlanResult, RecipePage, Refusal, RepairLine, RollbackResult, RunLine,
+    RunResult, VariableLine,
 };
 pub use time::rfc3339;
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::change::{EnvEdit, EnvOverlay};
 use crate::recipe::{Applicability, ParamKind, Recipe, Text};
 
 use super::{Finding, Outcome, RefusalReason, all_english, english, maybe_english};
@@ -124,6 +125,10 @@ pub enum ChangeKind {
     RemoveTree,
     Run,
     Environment,
+    /// The user's command runs again with other words: these are `argv`.
+    Command,
+    /// What must hold then: `port` is free.
+    Precondition,
 }
 
 /// A fact that was looked at after the repair.
@@ -235,6 +240,43 @@ pub struct CaseLine {
     pub says: Text,
     /// Verbs, in order; none is advice only.
     pub steps: Vec<String>,
+}
+
+/// The environment of a repair: `fix env`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Environment {
+    pub outcome: Outcome,
+    /// Ids of the recipes that it comes from.
+    pub recipes: Vec<String>,
+    pub variables: Vec<VariableLine>,
+}
+
+/// What happens to one variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VariableLine {
+    pub name: String,
+    /// `set`, `unset` or `prepend`.
+    pub action: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Folders to put in front of the list, first one first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
+}
+
+impl VariableLine {
+    /// Lists the variables of an overlay, by name.
+    pub fn all_of(overlay: &EnvOverlay) -> Vec<Self> {
+        let of = |(name, edit): (&str, &EnvEdit)| {
+            let (action, value, folders) = match edit {
+                EnvEdit::Set(value) => ("set", Some(value.clone()), Vec::new()),
+                EnvEdit::Unset => ("unset", None, Vec::new()),
+                EnvEdit::Prepend(folders) => ("prepend", None, folders.clone()),
+            };
+            Self { name: name.to_owned(), action, value, folders }
+        };
+        overlay.iter().map(of).collect()
+    }
 }
 
 /// The operation log: `fix history`.

@@ -86,6 +86,8 @@ sentences! {
     change_tree_of(path, files, size) "set aside {path} ({files} files, {size})" "移走并保留 {path}（{files} 个文件，{size}）";
     change_run(command) "ran {command}" "运行 {command}";
     change_environment(name) "changed for the command: {name}" "仅对该命令调整：{name}";
+    change_command(command) "the command as it runs now: {command}" "现在运行的命令：{command}";
+    change_precondition(what) "free when it was looked at again: {what}" "执行前再次确认空闲：{what}";
     check_holds(question, answer) "proved: {question} is {answer}" "已证实：{question} 为 {answer}";
     check_fails(question, answer) "not proved: {question} is {answer}" "未证实：{question} 为 {answer}";
     hint(text) "hint: {text}" "提示：{text}";

@@ -75,7 +75,7 @@ mod tests {
             ("rule".to_owned(), Value::from("hp-swap")),
             ("path".to_owned(), Value::from(root.join(name).display().to_string())),
         ]);
-        edit_python(&Order { args: &args, host: &host, command: None, so_far })
+        edit_python(&Order { args: &args, host: &host, command: None, so_far, evaluate: None })
     }
 
     #[test]

@@ -140,7 +140,7 @@ mod tests {
             ("path".to_owned(), Value::from(path.display().to_string())),
             ("folder".to_owned(), Value::from(vec!["/opt/a".to_owned(), "/opt/b".to_owned()])),
         ]);
-        lower(&Order { args: &args, host: &host, command: None, so_far })
+        lower(&Order { args: &args, host: &host, command: None, so_far, evaluate: None })
     }
 
     fn bytes(lowered: &Lowered) -> String {

@@ -4,12 +4,14 @@ mod append_linker_flags_env;
 mod build_wheel;
 mod define_macro;
 mod edit_python;
+mod end_process;
 mod link_backends;
 mod make_environment;
 mod merge_linker_flags;
 mod merge_pip_config;
 mod merge_uv_config;
 mod own_config;
+mod path_after_source;
 mod pip_install;
 mod prepend_path;
 mod python_environment;
@@ -19,16 +21,20 @@ mod restore_interrupted_install;
 mod set_aside_objects;
 mod set_aside_tree;
 mod set_env;
+mod source_env;
 mod unset_cache_entries;
 mod unset_env;
+mod use_port;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use crate::change::AbsPath;
-use crate::change::{Change, EnvEdit, EnvOverlay, FileImage, FileState};
+use crate::change::{Change, EnvEdit, EnvOverlay, FileImage, FileState, Precondition};
 use crate::evidence::{FileKind, Host, questions::ArgSpec};
 use crate::recipe::{Applicability, Text, Value};
+
+pub use source_env::{CLEAN_PATH, Evaluate};
 
 /// A verb that recipes can name.
 pub struct Verb {
@@ -51,6 +57,8 @@ pub struct Order<'a> {
     pub command: Option<&'a [OsString]>,
     /// What earlier steps of the same plan want, so that two edits of one file add up.
     pub so_far: &'a Lowered,
+    /// Runs a script of an installation in a clean shell, where the user asked for more than a diagnosis.
+    pub evaluate: Option<&'a Evaluate<'a>>,
 }
 
 /// What a verb comes to.
@@ -60,8 +68,10 @@ pub struct Lowered {
     pub overlay: EnvOverlay,
     /// Arguments added to the user's command on the re-run (`-DNAME:TYPE=VALUE` carried over from an old cache).
     pub rerun_args: Vec<OsString>,
-    /// The user's command with other words, where a step can say it all (another wheel in the place of one).
+    /// The user's command with other words, for the re-run; arguments are added to it.
     pub rerun_argv: Option<Vec<OsString>>,
+    /// What must hold when the repair is made.
+    pub preconditions: Vec<Precondition>,
     /// What the user should know beside the diff.
     pub notes: Vec<Text>,
     /// What is left for the user to do.
@@ -157,6 +167,8 @@ const VERBS: &[&Verb] = &[
     &link_backends::LINK_BACKENDS,
     &make_environment::MAKE_ENVIRONMENT,
     &pip_install::PIP_INSTALL,
+    &end_process::END_PROCESS,
+    &path_after_source::PATH_AFTER_SOURCE,
     &prepend_path::PREPEND_PATH,
     &remove_conda_channel::REMOVE_CONDA_CHANNEL,
     &remove_files::REMOVE_FILES,
@@ -164,8 +176,10 @@ const VERBS: &[&Verb] = &[
     &restore_interrupted_install::RESTORE_INTERRUPTED_INSTALL,
     &set_aside_tree::SET_ASIDE_TREE,
     &set_env::SET_ENV,
+    &source_env::SOURCE_ENV,
     &unset_cache_entries::UNSET_CACHE_ENTRIES,
     &unset_env::UNSET_ENV,
+    &use_port::USE_PORT,
 ];
 
 /// Finds a verb by name.

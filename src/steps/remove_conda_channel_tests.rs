@@ -23,7 +23,8 @@ fn removed(
     all.extend(env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
     let host = LocalHost::new(AbsPath::new(&home).unwrap(), all, Box::new(NoGit));
     let args = BTreeMap::from([("url".to_owned(), Value::from(url))]);
-    let lowered = lower(&Order { args: &args, host: &host, command: None, so_far: &Lowered::default() });
+    let lowered =
+        lower(&Order { args: &args, host: &host, command: None, so_far: &Lowered::default(), evaluate: None });
     let files = lowered.iter().flat_map(|lowered| &lowered.changes).map(|change| match change {
         Change::WriteFile(WriteFile { path, after: FileState::Present(image), .. }) => (
             path.as_path().strip_prefix(&home).unwrap().display().to_string(),

@@ -18,6 +18,7 @@ mod mounts;
 mod newcomers;
 mod past;
 mod recovery;
+mod remembered;
 mod run;
 mod saved;
 mod seen;
@@ -41,6 +42,7 @@ pub use history::{
 };
 pub use journal::Summary;
 pub use recovery::{Interrupted, Recovered, RecoveredOutcome, Scope, Unfinished, Unrecoverable, pending, recover};
+pub use remembered::{Remembered, forget, recall, remember};
 pub use state::StateDir;
 
 pub(crate) use apply::refuse_unfinished;

@@ -5,6 +5,8 @@
 use std::ffi::OsString;
 
 use crate::evidence::{Host, Machine, ProbeAnswer, ask};
+use crate::os::ports::PortState;
+use crate::plan::Precondition;
 use crate::recipe::{Case, Stage, Text};
 
 /// What a repair is checked with.
@@ -61,4 +63,21 @@ impl Proof<'_> {
                 all
             })
     }
+}
+
+/// Says which precondition of a repair does not hold now, if any.
+pub fn unmet(preconditions: &[Precondition], host: &dyn Host) -> Option<Text> {
+    preconditions.iter().find_map(|precondition| match *precondition {
+        Precondition::PortFree(port) => match host.port(port) {
+            // A server asks to reuse the address of connections that linger.
+            PortState::Free | PortState::Lingering => None,
+            PortState::Taken => Some(Text::new(
+                format!("port {port}, which was free, has been taken meanwhile"),
+                format!("端口 {port} 原本空闲，现已被占用"),
+            )),
+            PortState::Denied | PortState::Unclear => {
+                Some(Text::new(format!("port {port} cannot be listened on"), format!("端口 {port} 无法监听")))
+            }
+        },
+    })
 }

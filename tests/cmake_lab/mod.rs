@@ -164,7 +164,7 @@ impl Lab {
         let verb = steps::find(verb).unwrap();
         let (arguments, command, host, so_far) = (values(arguments), self.words(), self.host(), Lowered::default());
         let command = (!command.is_empty()).then_some(command.as_slice());
-        (verb.lower)(&Order { args: &arguments, host: &host, command, so_far: &so_far })
+        (verb.lower)(&Order { args: &arguments, host: &host, command, so_far: &so_far, evaluate: None })
     }
 
     fn words(&self) -> Vec<OsString> {

@@ -1,6 +1,7 @@
 //! What the tests share: a sandbox with its own HOME and state, pictures of trees, and the real tools.
 #![expect(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod ascend;
 pub mod conda;
 pub mod environment;
 pub mod index;
@@ -10,6 +11,7 @@ pub mod mini_triton;
 pub mod moved;
 pub mod story;
 pub mod tools;
+pub mod torchrun;
 pub mod user;
 pub mod waiting;
 

@@ -3,6 +3,8 @@
 //! A question reads, never writes, and never runs anything of the project. It answers with one word out of a
 //! closed set and with values; what it cannot find out is [`UNKNOWN`], never a guess.
 
+mod ascend_environment;
+mod ascend_tools;
 mod build_memory;
 mod built_before;
 mod cached_tools;
@@ -17,9 +19,11 @@ mod distribution;
 mod extension_build;
 mod git_submodules;
 mod glibc;
+mod hccl;
 mod library_folder;
 mod libstdcxx;
 mod loader_symbol;
+mod memory;
 pub(super) mod object_kind;
 mod paths;
 mod pip_environment;
@@ -34,6 +38,7 @@ pub mod setup_cmake_args;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toolchain;
+mod torch_port;
 pub(crate) mod triton_backends;
 mod uv_index;
 
@@ -130,6 +135,8 @@ impl Inquiry<'_> {
 const SUBJECTS: &[&[Question]] = &[
     build_memory::QUESTIONS,
     built_before::QUESTIONS,
+    ascend_environment::QUESTIONS,
+    ascend_tools::QUESTIONS,
     cached_tools::QUESTIONS,
     cann_environment::QUESTIONS,
     cmake_cache::QUESTIONS,
@@ -144,6 +151,8 @@ const SUBJECTS: &[&[Question]] = &[
     library_folder::QUESTIONS,
     libstdcxx::QUESTIONS,
     loader_symbol::QUESTIONS,
+    hccl::QUESTIONS,
+    memory::QUESTIONS,
     setup_cmake_args::QUESTIONS,
     toolchain::QUESTIONS,
     triton_backends::QUESTIONS,
@@ -157,6 +166,7 @@ const SUBJECTS: &[&[Question]] = &[
     python_source::QUESTIONS,
     python_version::QUESTIONS,
     python_wheel::QUESTIONS,
+    torch_port::QUESTIONS,
 ];
 
 /// Finds a question by name.

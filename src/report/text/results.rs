@@ -149,6 +149,8 @@ fn change_text(page: &mut Page<'_>, change: &ChangeLine) -> Text {
         },
         ChangeKind::Run => words::change_run(page.command(&change.argv)),
         ChangeKind::Environment => words::change_environment(path),
+        ChangeKind::Command => words::change_command(page.command(&change.argv)),
+        ChangeKind::Precondition => words::change_precondition(path),
     }
 }
 
