@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+pub use super::audit_args::{Audit, Format, Reporting};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 /// Recognises a failed build, repairs it, proves it, and can take it back.
@@ -124,6 +125,14 @@ pub enum Command {
   cmake -B build 2>&1 | fix diagnose -
   fix diagnose --json --log-only ci.log")]
     Diagnose(Diagnose),
+    /// Find known issues that show without a log; write nothing, run nothing of the project
+    #[command(before_help = "Examples:
+  fix audit
+  fix audit --diff                          show what `fix` would change
+  fix audit --format sarif > fix.sarif      for code scanning
+  fix audit --baseline known.json           fail only for what is new (made by --write-baseline)
+  fix audit --config-from origin/main       in a pull request: fix.toml of the target branch")]
+    Audit(Audit),
     /// Write a repair to a file for review
     #[command(before_help = "Examples:
   fix plan tda-1.9 -o plan.json             then: fix apply --plan plan.json
@@ -212,6 +221,8 @@ pub struct Diagnose {
     /// Use the recipe files of DIR as well, for authors: one with a known id takes its place
     #[arg(long, value_name = "DIR")]
     pub recipes: Option<PathBuf>,
+    #[command(flatten)]
+    pub reporting: Reporting,
 }
 
 #[derive(Debug, Args)]
@@ -333,6 +344,18 @@ pub struct Demo {
     /// Go on without waiting between the steps
     #[arg(long)]
     pub fast: bool,
+}
+
+impl Cli {
+    /// Takes the folder that a command names as the one to work in.
+    #[must_use]
+    pub fn with_folder(mut self) -> Self {
+        if let Command::Audit(Audit { dir: Some(dir), .. }) = &self.command {
+            let base = self.common.directory.take().unwrap_or_default();
+            self.common.directory = Some(base.join(dir));
+        }
+        self
+    }
 }
 
 /// Parses the command line; `fix <issue>…` is `fix apply <issue>…`.

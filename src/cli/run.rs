@@ -174,7 +174,12 @@ impl<'a> Course<'a> {
         // The plan is shown whole right below.
         shown.repair = Vec::new();
         shown.apply_with = "fix run --yes -- CMD".to_owned();
-        let diagnosis = report::Diagnosis { findings: vec![shown], outcome: Outcome::Found, unmatched: None };
+        let diagnosis = report::Diagnosis {
+            findings: vec![shown],
+            outcome: Outcome::Found,
+            unmatched: None,
+            suppressed: Vec::new(),
+        };
         output::tell("\n");
         output::tell(&report::text::render_diagnosis(&diagnosis, &self.session.text_style()));
         let lang = self.session.lang();

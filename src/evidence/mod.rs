@@ -16,7 +16,9 @@ pub mod other_builds;
 pub mod own_files;
 pub mod present_source;
 pub mod questions;
+mod remembering;
 
 pub use git::{tracked_file, tracked_folder};
 pub use host::{FileKind, GitState, Host, LocalHost, Metadata};
 pub use interrogate::{Machine, ProbeAnswer, ask, interrogate};
+pub use remembering::Remembering;

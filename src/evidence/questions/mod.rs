@@ -6,6 +6,7 @@
 mod cached_tools;
 mod cmake_cache;
 mod cmake_llvm;
+mod cmake_moved;
 mod cmake_products;
 mod cmake_tree;
 mod distribution;
@@ -13,6 +14,7 @@ mod library_folder;
 mod object_kind;
 mod paths;
 pub mod setup_cmake_args;
+mod setup_dropped_linker;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toolchain;
@@ -111,10 +113,12 @@ const SUBJECTS: &[&[Question]] = &[
     cached_tools::QUESTIONS,
     cmake_cache::QUESTIONS,
     cmake_llvm::QUESTIONS,
+    cmake_moved::QUESTIONS,
     cmake_products::QUESTIONS,
     cmake_tree::QUESTIONS,
     library_folder::QUESTIONS,
     setup_cmake_args::QUESTIONS,
+    setup_dropped_linker::QUESTIONS,
     toolchain::QUESTIONS,
     paths::QUESTIONS,
 ];
