@@ -31,6 +31,13 @@ pub fn cmake4() -> &'static Path {
     BIN.get_or_init(|| environment("cmake4", &["cmake==4.1.2", "ninja==1.13.0"]))
 }
 
+/// A Python with the `jsonschema` library.
+pub fn validator() -> PathBuf {
+    static BIN: OnceLock<PathBuf> = OnceLock::new();
+    let packages = ["jsonschema==4.17.3", "attrs==25.3.0", "pyrsistent==0.20.0"];
+    BIN.get_or_init(|| environment("validator", &packages)).join("python")
+}
+
 fn environment(name: &str, packages: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("e2e");
     fs::create_dir_all(&folder).unwrap();
