@@ -217,7 +217,7 @@ fn apply(
     let before = acting.iter().filter(|(one, _)| !one.reading.logs.is_empty()).map(|(one, _)| one.reading.stage).max();
     let catalogue = Catalogue::embedded();
     let reader = Reader::new(catalogue.entries().iter().collect());
-    let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
+    let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember(), kept: None };
     let rerun = command.and_then(|_| merged_rerun(&plans));
     let state = session.state()?;
     let root = &plans[0].root;

@@ -117,6 +117,7 @@ pub enum Command {
   fix run -- pip install -e .
   fix run --yes -- cmake -B build -G Ninja
   fix run -n -- make -j8                    show what would be repaired
+  fix run --yes --report-dir fix-report -- pip install -e .       in CI
   fix run -- bash -c 'cd build && cmake ..'")]
     Run(Run),
     /// Say what is wrong in a log and why, ranked
@@ -201,9 +202,24 @@ pub struct Run {
     pub check_success: bool,
     #[command(flatten)]
     pub rerun: Rerun,
+    /// Keep logs, plans, diagnosis and journal in DIR, redacted
+    #[arg(long, value_name = "DIR")]
+    pub report_dir: Option<PathBuf>,
+    /// In GitHub Actions: whether the runner obeys `::` commands that CMD prints
+    #[arg(long, value_name = "WHAT", default_value = "stop")]
+    pub workflow_commands: WorkflowCommands,
     /// Command to run
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub cmd: Vec<OsString>,
+}
+
+/// What becomes of workflow commands in a command's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WorkflowCommands {
+    /// They are text
+    Stop,
+    /// They are obeyed
+    Allow,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -24,6 +24,11 @@ pub fn tell(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
+/// Writes to standard error exactly what is given. Nobody can be told when that fails.
+pub fn say_raw(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
 /// Sees that standard output has everything; says why not.
 pub fn finish() -> io::Result<()> {
     remember(io::stdout().flush());

@@ -1,18 +1,22 @@
 //! `fix run -- CMD`: run it; when it fails, diagnose, repair and run it again, until it passes or nothing helps.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Result;
 
-use super::args::Run;
+use super::args::{Run, WorkflowCommands};
+use super::ci::{Ci, Fence, grouped};
 use super::output;
+use super::placing::Placer;
 use super::reading::Reader;
 use super::repair::{
     Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, withheld,
 };
+use super::report_dir::ReportDir;
 use super::session::{Session, for_screen};
-use super::{Code, convert, selecting, writing};
+use super::{Code, convert, run_report, selecting, writing};
 use crate::change::EnvOverlay;
 use crate::diagnosis::{Confidence, Finding};
 use crate::os::process::{ReplayableStdin, SpawnError, Status};
@@ -33,20 +37,25 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let reader = Reader::new(catalogue.entries().iter().collect());
     let rerun = Rerun { argv: args.cmd.clone(), cwd: session.project().clone() };
     let timeout = args.rerun.rerun_timeout.map(Duration::from_secs);
-    let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
+    let kept = args.report_dir.as_ref().map(|path| ReportDir::open(session, path)).transpose()?.map(RefCell::new);
+    let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember(), kept: kept.as_ref() };
+    let fence = match (Ci::here(session), args.workflow_commands) {
+        (Some(Ci::Github), WorkflowCommands::Stop) => Fence::raise(),
+        (Some(Ci::Github), WorkflowCommands::Allow) | (Some(Ci::Gitlab | Ci::Other) | None, _) => Fence::none(),
+    };
     let mut attempt = match build.first(&rerun) {
         Ok(attempt) => attempt,
         Err(error) => return Ok(not_started(session, &error)),
     };
     let interrupted = attempt.ended.interrupted.is_some();
     let uninteresting = (attempt.passed() && !args.check_success) || interrupted;
-    if uninteresting && !session.common.json {
+    if uninteresting && !session.common.json && kept.is_none() {
         return Ok(ending(session, &attempt));
     }
     if !uninteresting {
         build.diagnose(&mut attempt, &rerun, &EnvOverlay::default())?;
     }
-    let mut course = Course::new(session, build, rerun, &attempt);
+    let mut course = Course::new(session, build, rerun, &attempt, fence);
     // A run that went well has no failure to repair: what was found in it is only told.
     let last = if attempt.passed() || interrupted { attempt } else { course.follow(attempt, args.max_repairs)? };
     course.close(&last)
@@ -98,6 +107,8 @@ struct Course<'a> {
     shown: BTreeSet<String>,
     /// The signal that stopped a repair of ours.
     stopped_by: Option<i32>,
+    /// Between the command's output and the runner of a CI system.
+    fence: Fence,
 }
 
 /// Where a repair leads.
@@ -108,7 +119,7 @@ enum Next {
 }
 
 impl<'a> Course<'a> {
-    fn new(session: &'a Session, build: Build<'a>, rerun: Rerun, first: &Attempt) -> Self {
+    fn new(session: &'a Session, build: Build<'a>, rerun: Rerun, first: &Attempt, fence: Fence) -> Self {
         let result = RunResult {
             outcome: Outcome::Passed,
             exit_code: 0,
@@ -120,7 +131,18 @@ impl<'a> Course<'a> {
             remaining: Vec::new(),
         };
         let (overlay, tried) = (EnvOverlay::default(), BTreeSet::new());
-        Self { session, build, rerun, overlay, tried, result, group: None, shown: BTreeSet::new(), stopped_by: None }
+        Self {
+            session,
+            build,
+            rerun,
+            overlay,
+            tried,
+            result,
+            group: None,
+            shown: BTreeSet::new(),
+            stopped_by: None,
+            fence,
+        }
     }
 
     /// Repairs and re-runs until the command passes or nothing helps; returns the last attempt.
@@ -129,6 +151,9 @@ impl<'a> Course<'a> {
             let Some((finding, plan)) = self.choose(&attempt)? else { break };
             self.tried.insert(finding.fingerprint());
             self.show(&finding, &plan);
+            if let Some(dir) = self.build.kept {
+                dir.borrow_mut().plan(self.session, &plan)?;
+            }
             if !self.may(&plan)? {
                 break;
             }
@@ -351,6 +376,9 @@ impl<'a> Course<'a> {
             Code::Exit(code) => code,
             Code::Signal(signal) => status(128 + signal),
         };
+        // The runner listens again.
+        drop(std::mem::take(&mut self.fence));
+        let placer = Placer::new(self.session.host());
         // Where nothing may be written, nothing is planned.
         let roots = self.session.roots().ok();
         let host = self.session.host_with(&self.overlay);
@@ -365,12 +393,20 @@ impl<'a> Course<'a> {
                         plan::build(finding, &Surroundings { host: &host, command, roots })
                     });
                     let mut shown = convert::finding_with(finding, at + 1, plan.as_ref().map(Result::as_ref));
+                    placer.place(finding, plan.as_ref().and_then(|plan| plan.as_ref().ok()), &mut shown);
                     shown.apply_with = "fix run --yes -- CMD".to_owned();
                     shown
                 })
                 .collect();
         }
+        if let Some(dir) = self.build.kept {
+            let group = self.group.as_ref().map(Group::id).filter(|id| !id.is_empty());
+            run_report::keep(self.session, &dir.borrow(), &self.result, group)?;
+        }
         self.tell(last)?;
+        if !self.session.common.json {
+            run_report::tell_runner(self.session, &self.result, &last.findings, &placer);
+        }
         Ok(code)
     }
 
@@ -393,7 +429,9 @@ impl<'a> Course<'a> {
             // What was shown whole before its repair is not shown again.
             let mut result = self.result.clone();
             result.remaining.retain(|finding| !self.shown.contains(&finding.id));
-            output::tell(&format!("\n{}", report::text::render_run(&result, &self.session.text_style())));
+            let text = report::text::render_run(&result, &self.session.text_style());
+            let title = format!("fix: {}", result.outcome.sentence().get(self.session.lang()));
+            grouped(Ci::here(self.session), &title, || output::tell(&format!("\n{text}")));
             self.tell_environment();
         }
         Ok(())

@@ -31,10 +31,10 @@ pub fn cmake4() -> &'static Path {
     BIN.get_or_init(|| environment("cmake4", &["cmake==4.1.2", "ninja==1.13.0"]))
 }
 
-/// A Python with the `jsonschema` library.
+/// A Python with the `jsonschema` and `yaml` libraries.
 pub fn validator() -> PathBuf {
     static BIN: OnceLock<PathBuf> = OnceLock::new();
-    let packages = ["jsonschema==4.17.3", "attrs==25.3.0", "pyrsistent==0.20.0"];
+    let packages = ["jsonschema==4.17.3", "attrs==25.3.0", "pyrsistent==0.20.0", "PyYAML==6.0.2"];
     BIN.get_or_init(|| environment("validator", &packages)).join("python")
 }
 
