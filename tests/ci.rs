@@ -167,7 +167,8 @@ fn a_report_folder_holds_log_diagnosis_and_result_without_secrets() {
     let dir = sandbox.project().join("fix-report");
     sandbox.fix(["run", "--report-dir", "fix-report", "--", "bash", "-c", BUILD]).expect(3);
     let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
-    assert!(read("run-1.log").contains("::add-path::/evil") && !read("run-1.log").contains("ghp_"));
+    let log = read("run-1.log");
+    assert!(log.contains("::add-path::/evil") && !log.contains("ghp_"), "{log}");
     let diagnosis: Value = serde_json::from_str(&read("diagnosis.json")).unwrap();
     assert_eq!(diagnosis["findings"][0]["id"], "cmake-generator-mismatch");
     let result: Value = serde_json::from_str(&read("result.json")).unwrap();

@@ -18,6 +18,8 @@ use crate::report;
 const RESULT: &str = "result.json";
 /// Bytes of a run's output that are kept, of its beginning and of its end each.
 const MOST_OF_A_LOG: usize = 8 << 20;
+/// Bytes of one line that are waited for.
+const LONGEST_LINE: usize = 1 << 20;
 
 /// A folder for reports.
 pub struct ReportDir {
@@ -26,9 +28,12 @@ pub struct ReportDir {
     plans: usize,
 }
 
-/// What a run printed, both streams in the order of arrival.
+/// What a run printed, whole lines of both streams in the order of arrival: a line of one that is cut by the other
+/// could hide a secret from the rules.
 #[derive(Debug, Default)]
 pub struct Kept {
+    /// Lines that are not complete yet, of standard output and standard error.
+    open: [Vec<u8>; 2],
     beginning: Vec<u8>,
     end: Vec<u8>,
     left_out: usize,
@@ -101,6 +106,15 @@ impl ReportDir {
 }
 
 impl Kept {
+    fn feed(&mut self, stream: usize, bytes: &[u8]) {
+        self.open[stream].extend_from_slice(bytes);
+        let complete = self.open[stream].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        // A line without end is not waited for.
+        let complete = if self.open[stream].len() > LONGEST_LINE { self.open[stream].len() } else { complete };
+        let lines: Vec<u8> = self.open[stream].drain(..complete).collect();
+        self.add(&lines);
+    }
+
     fn add(&mut self, bytes: &[u8]) {
         let room = MOST_OF_A_LOG.saturating_sub(self.beginning.len()).min(bytes.len());
         self.beginning.extend_from_slice(&bytes[..room]);
@@ -113,14 +127,16 @@ impl Kept {
     }
 
     fn text(&self) -> String {
+        let open = self.open.iter().filter(|line| !line.is_empty());
+        let open: String = open.map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect();
         let beginning = String::from_utf8_lossy(&self.beginning);
         let end = String::from_utf8_lossy(&self.end);
         if self.left_out == 0 {
-            return format!("{beginning}{end}");
+            return format!("{beginning}{end}{open}");
         }
         // The part of a line that is left could be the end of a secret that is not recognised any more.
         let (first, last) = (beginning.rfind('\n').unwrap_or(0), end.find('\n').map_or(end.len(), |at| at + 1));
-        format!("{}\n… {} bytes …\n{}", &beginning[..first], self.left_out, &end[last..])
+        format!("{}\n… {} bytes …\n{}{open}", &beginning[..first], self.left_out, &end[last..])
     }
 }
 
@@ -134,14 +150,14 @@ impl Output for Tee<'_> {
     fn stdout(&mut self, bytes: &[u8]) {
         self.first.stdout(bytes);
         if let Some(kept) = &mut self.kept {
-            kept.add(bytes);
+            kept.feed(0, bytes);
         }
     }
 
     fn stderr(&mut self, bytes: &[u8]) {
         self.first.stderr(bytes);
         if let Some(kept) = &mut self.kept {
-            kept.add(bytes);
+            kept.feed(1, bytes);
         }
     }
 }
@@ -149,6 +165,16 @@ impl Output for Tee<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_two_streams_are_not_mixed() {
+        let mut kept = Kept::default();
+        kept.feed(1, b"open ");
+        kept.feed(0, b"one\ntw");
+        kept.feed(1, b"end\nlast");
+        kept.feed(0, b"o\n");
+        assert_eq!(kept.text(), "one\nopen end\ntwo\nlast\n");
+    }
 
     #[test]
     fn of_a_long_log_both_ends_are_kept_by_whole_lines() {
