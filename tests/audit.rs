@@ -307,3 +307,67 @@ fn annotations_go_to_the_log_and_the_rest_to_the_summary() {
     sandbox.fix(["audit", "--format", "github"]).expect(1).says("cannot be written");
     assert!(!sandbox.root().join("absent.md").exists());
 }
+
+/// A build tree beside its sources, with a stale LLVM in its cache: the repair is an edit of one file.
+fn stale_in_source() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tda-1.9/stale-in-source");
+    build_fix::cli::fixture::Fixture::read(&folder).unwrap().unpack(&sandbox.project()).unwrap();
+    sandbox
+}
+
+#[test]
+fn a_patch_and_the_fixes_of_sarif_are_the_repair() {
+    let sandbox = stale_in_source();
+    let patch = sandbox.root().join("audit.patch");
+    let cache = sandbox.project().join("CMakeCache.txt");
+    let before = fs::read_to_string(&cache).unwrap();
+    let done = sandbox.fix(["audit", "--diff", "--patch", patch.to_str().unwrap()]).expect(1);
+    assert!(done.stdout.contains("-LLVM_DIR:"), "{}", done.stdout);
+    let sarif = parsed(&sandbox.fix(["audit", "--format", "sarif"]));
+    assert_eq!(fs::read_to_string(&cache).unwrap(), before, "an audit writes nothing");
+    sandbox.run("git", ["init", "-q"]).expect(0);
+    sandbox.run("git", ["apply", patch.to_str().unwrap()]).expect(0);
+    let after = fs::read_to_string(&cache).unwrap();
+    assert_ne!(after, before);
+    let change = &sarif["runs"][0]["results"][0]["fixes"][0]["artifactChanges"][0];
+    assert_eq!(change["artifactLocation"]["uri"], "CMakeCache.txt");
+    let replacement = &change["replacements"][0];
+    let at = |which: &str| -> usize {
+        let region = &replacement["deletedRegion"];
+        let line = region[format!("{which}Line")].as_u64().unwrap() as usize;
+        assert_eq!(region[format!("{which}Column")], 1);
+        before.split_inclusive('\n').take(line - 1).map(str::len).sum()
+    };
+    let text = replacement["insertedContent"]["text"].as_str().unwrap();
+    assert_eq!(format!("{}{text}{}", &before[..at("start")], &before[at("end")..]), after);
+    // What it found is gone.
+    sandbox.fix(["audit"]).expect(0);
+}
+
+#[test]
+fn each_of_several_trees_has_its_own_finding_and_its_own_repair() {
+    let sandbox = Sandbox::new();
+    sandbox.write("CMakeLists.txt", "project(demo C)\n");
+    let tools = "CMAKE_AR:FILEPATH=/gone/llvm-ar\nCMAKE_C_COMPILER:FILEPATH=/gone/clang\n";
+    for tree in ["build-a", "build-b", "build-c"] {
+        let root = sandbox.project();
+        let cache = format!(
+            "CMAKE_CACHEFILE_DIR:INTERNAL={0}/{tree}\nCMAKE_HOME_DIRECTORY:INTERNAL={0}\nCMAKE_GENERATOR:INTERNAL=Ninja\n{1}",
+            root.display(),
+            if tree == "build-c" { "" } else { tools }
+        );
+        sandbox.write(&format!("{tree}/CMakeCache.txt"), cache);
+    }
+    let document = parsed(&sandbox.fix(["audit", "--json"]).expect(1));
+    let findings = document["findings"].as_array().unwrap();
+    let trees: Vec<&str> = findings.iter().map(|finding| finding["changes"][0]["path"].as_str().unwrap()).collect();
+    assert_eq!(trees, ["build-a", "build-b"]);
+    let prints = fingerprints(&document);
+    assert_ne!(prints[0], prints[1]);
+    let done = sandbox.fix(["audit"]).expect(1);
+    assert!(done.stdout.contains("`fix tda-1.10 --set 'build_dir=build-b'`"), "{}", done.stdout);
+    sandbox.fix(["tda-1.10", "--set", "build_dir=build-b", "--yes"]).expect(0);
+    let document = parsed(&sandbox.fix(["audit", "--json"]).expect(1));
+    assert_eq!(fingerprints(&document), prints[..1]);
+}
