@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 64 << 20;
 pub struct Remembering<'h> {
     host: &'h dyn Host,
     git: RememberedGit<'h>,
-    files: RefCell<BTreeMap<(PathBuf, u64), Seen<Vec<u8>>>>,
+    files: Memory<(PathBuf, u64), Vec<u8>>,
     bytes: RefCell<usize>,
     inspected: Memory<PathBuf, Metadata>,
     followed: Memory<PathBuf, Metadata>,

@@ -37,7 +37,7 @@ pub fn render(diagnosis: &Diagnosis, lang: Lang) -> String {
 /// Escapes text for one cell: code in backticks stays code, everything else is plain text.
 pub fn escape(text: &str) -> String {
     let mut out = String::new();
-    let balanced = text.matches('`').count() % 2 == 0;
+    let balanced = text.matches('`').count().is_multiple_of(2);
     for (at, part) in text.split('`').enumerate() {
         let is_code = balanced && at % 2 == 1;
         if at > 0 {
