@@ -10,6 +10,7 @@ use std::{env, fs, io};
 #[expect(dead_code, reason = "the program uses all of these files, this script a part")]
 #[path = "src/recipe"]
 mod recipe {
+    mod audit;
     mod cases;
     pub mod check;
     mod model;
@@ -23,8 +24,8 @@ mod recipe {
     mod vocabulary;
 
     pub use model::{
-        Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature,
-        Stage, Step, TextTemplate, Value, Values,
+        Applicability, Audit, Case, CaseVerdict, Check, Each, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side,
+        Signature, Stage, Step, TextTemplate, Value, Values,
     };
     pub use source::RecipeError;
     pub use template::{Template, TemplateError};
@@ -99,6 +100,7 @@ fn index(recipes: &[Loaded<'_>]) -> String {
         field("title_en", text(&recipe.title.en));
         field("title_zh", text(&recipe.title.zh));
         field("masks", texts(&recipe.masks));
+        field("audits", recipe.audit.is_some().to_string());
         let signatures = recipe.signatures.iter().zip(&loaded.anchors).map(|(signature, anchors)| {
             let any = signature.any.iter().zip(anchors).map(|(regex, anchors)| {
                 format!("IndexedRegex {{ regex: {}, anchors: {} }}", text(regex), texts(anchors))

@@ -7,7 +7,7 @@
 //! [`rollback`] → [`report`]
 //!
 //! [`change`] is the narrow waist: every verb of [`steps`] lowers to one of its three changes, and diff,
-//! journal and undo know only these. [`formats`] edits texts without losing a byte, [`os`] adapts the
+//! journal and undo know only these. [`policy`] is what a project says about findings. [`formats`] edits texts without losing a byte, [`os`] adapts the
 //! operating system, [`redact`] takes secrets out of whatever is shown or stored.
 //! `docs/architecture.md` has the table of who may import whom; `tests/tidy.rs` checks it.
 
@@ -19,6 +19,7 @@ pub mod evidence;
 pub mod formats;
 pub mod os;
 pub mod plan;
+pub mod policy;
 pub mod recipe;
 pub mod redact;
 pub mod report;

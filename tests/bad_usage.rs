@@ -271,13 +271,35 @@ fn a_plan_that_was_tampered_with_does_nothing() {
         assert_eq!(differences(&before, &sandbox.project_picture()), [""; 0], "{what}");
         assert_eq!(sandbox.runs(), 0, "{what}");
     }
-    // `applicability` is for the reader; what is asked for here decides. What is shown must be what is done.
+    // What is shown must be what is done.
     let shown = changed(&|value| value["repairs"][0]["shown"] = json!(["\u{1b}[31mfalsehood"]));
     fs::write(&plan, shown).unwrap();
     let done = sandbox.fix(["apply", "--yes", "--plan", plan.to_str().unwrap()]).expect(1);
     assert!(!done.all().contains("falsehood"), "{}", done.all());
     assert_eq!(differences(&before, &sandbox.project_picture()), [""; 0]);
-    fs::write(&plan, changed(&|value| value["repairs"][0]["applicability"] = json!("safe"))).unwrap();
+    // Every field is checked, each with its own reason.
+    let other_level = if good["repairs"][0]["applicability"] == "safe" { "confirm" } else { "safe" };
+    for (why, bytes) in [
+        ("it was made in `/elsewhere`", changed(&|value| value["project"] = json!("/elsewhere"))),
+        ("the cause was `source-gone`", changed(&|value| value["repairs"][0]["case"] = json!("source-gone"))),
+        ("another level than it has", changed(&|value| value["repairs"][0]["applicability"] = json!(other_level))),
+        ("its parameter `extra`", changed(&|value| value["repairs"][0]["params"]["extra"] = json!("x"))),
+        ("would do something else", changed(&|value| value["repairs"][0]["digest"] = json!("0".repeat(64)))),
+        ("would do something else", changed(&|value| value["command"] = json!(["cmake", "-B", "build", "--trace"]))),
+        ("is not what the repair does", changed(&|value| value["repairs"][0]["shown"] = json!(["nothing"]))),
+        ("reads 1", changed(&|value| value["schema_version"] = json!(2))),
+        ("unknown field `run`", changed(&|value| value["repairs"][0]["run"] = json!("x"))),
+        (
+            "missing field `digest`",
+            changed(&|value| drop(value["repairs"][0].as_object_mut().unwrap().remove("digest"))),
+        ),
+    ] {
+        fs::write(&plan, bytes).unwrap();
+        let done = sandbox.fix(["apply", "--yes=confirm", "--plan", plan.to_str().unwrap()]);
+        assert!(done.code != 0 && done.stderr.contains(why), "{why}: {}", done.all());
+        assert_eq!(differences(&before, &sandbox.project_picture()), [""; 0], "{why}");
+    }
+    fs::write(&plan, &text).unwrap();
     sandbox.fix(["apply", "--yes", "--plan", plan.to_str().unwrap()]).expect(0);
     sandbox.fix(["rollback"]).expect(0);
     assert_eq!(differences(&before, &sandbox.project_picture()), [""; 0]);

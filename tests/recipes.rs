@@ -108,6 +108,32 @@ fn same(case: &Case, what: &str, before: &Picture, after: &Picture) {
 }
 
 #[test]
+fn an_audit_finds_what_is_there_and_nothing_else() {
+    let unfilled = regex::Regex::new("(^|[ `])<[a-z_]+>").unwrap();
+    let mut found_some = 0;
+    for fixture in fixtures().into_iter().filter(|fixture| fixture.folder.join("before").is_dir()) {
+        let case = Case::new(&fixture);
+        let before = case.pictures();
+        let done = case.sandbox.fix(["audit", "--json"]);
+        let document: serde_json::Value = serde_json::from_str(&done.stdout)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{}{}", case.name(), done.stdout, done.stderr));
+        let findings = document["findings"].as_array().unwrap();
+        let ids: Vec<&str> = findings.iter().map(|finding| finding["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, fixture.audit, "{}: {}", case.name(), done.stdout);
+        assert_eq!(done.code, i32::from(!ids.is_empty()), "{}", case.name());
+        for text in findings.iter().flat_map(|finding| [&finding["cause"], &finding["remedy"]]) {
+            let text = text.as_str().unwrap().replace("<folder>", "");
+            assert!(!unfilled.is_match(&text), "{}: {text}", case.name());
+        }
+        for (what, (before, after)) in ["project", "home", "state"].iter().zip(before.iter().zip(&case.pictures())) {
+            same(&case, &format!("an audit changed the {what}"), before, after);
+        }
+        found_some += usize::from(!ids.is_empty());
+    }
+    assert!(found_some >= 10, "audits find something in {found_some} fixtures only");
+}
+
+#[test]
 fn every_recipe_on_every_log() {
     let sandbox = Sandbox::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

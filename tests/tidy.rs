@@ -15,6 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("diagnosis", &["recipe", "evidence"]),
     ("steps", &["recipe", "evidence", "formats", "change"]),
     ("plan", &["recipe", "evidence", "diagnosis", "change", "steps"]),
+    ("policy", &["recipe", "report"]),
     ("diff", &["change", "plan", "recipe", "redact", "os"]),
     ("transaction", &["change", "plan", "redact", "os"]),
     ("verify", &["recipe", "evidence", "plan", "os"]),

@@ -115,7 +115,12 @@ pub fn show(session: &Session, found: &[Found]) {
         let mut shown = convert::finding(&one.finding, at + 1, one.plan.as_ref().ok());
         // The plan is shown whole right below.
         shown.repair = Vec::new();
-        let diagnosis = report::Diagnosis { findings: vec![shown], outcome: Outcome::Found, unmatched: None };
+        let diagnosis = report::Diagnosis {
+            findings: vec![shown],
+            outcome: Outcome::Found,
+            unmatched: None,
+            suppressed: Vec::new(),
+        };
         output::show(&report::text::render_diagnosis(&diagnosis, &session.text_style()));
         if let Ok(plan) = &one.plan
             && plan.acts()
@@ -126,9 +131,9 @@ pub fn show(session: &Session, found: &[Found]) {
 }
 
 /// Writes the patch that `--patch` asks for: exact bytes, mode 0600.
-pub fn write_patch(session: &Session, found: &[Found]) -> Result<()> {
+pub fn write_patch<'p>(session: &Session, plans: impl IntoIterator<Item = &'p Plan>) -> Result<()> {
     let Some(target) = &session.common.patch else { return Ok(()) };
-    let plans: Vec<&Plan> = found.iter().filter_map(|one| one.plan.as_ref().ok()).collect();
+    let plans: Vec<&Plan> = plans.into_iter().collect();
     let Some(first) = plans.first() else { return Ok(()) };
     let changes: Vec<Change> = plans.iter().flat_map(|plan| plan.changes.iter().cloned()).collect();
     let patch = render_patch(&first.root, &changes).context("cannot make the patch")?;
@@ -163,7 +168,7 @@ fn carry(session: &Session, found: Vec<Found>, command: Option<&[OsString]>, tim
         next: Vec::new(),
     };
     show(session, &found);
-    write_patch(session, &found)?;
+    write_patch(session, found.iter().filter_map(|one| one.plan.as_ref().ok()))?;
     let standing: Vec<&Found> = found.iter().filter(|one| one.finding.confidence != Confidence::Refuted).collect();
     if standing.is_empty() {
         let outcome = if found.is_empty() { Outcome::NothingToDo } else { Outcome::NothingWrong };
@@ -218,7 +223,7 @@ fn apply(
     let before = acting.iter().filter(|(one, _)| !one.reading.logs.is_empty()).map(|(one, _)| one.reading.stage).max();
     let catalogue = Catalogue::embedded();
     let reader = Reader::new(catalogue.entries().iter().collect());
-    let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
+    let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember(), kept: None };
     let rerun = match command.map(|command| merged_rerun(command, &plans)) {
         Some(Err(refusal)) => {
             result.refused.push(*refusal);

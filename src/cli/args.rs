@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+pub use super::audit_args::{Audit, Format, Reporting};
 use super::help;
 
 /// Recognises a failed build, repairs it, proves it, and can take it back.
@@ -124,6 +125,7 @@ pub enum Command {
   fix run -- pip install -e .
   fix run --yes -- cmake -B build -G Ninja
   fix run -n -- make -j8                    show what would be repaired
+  fix run --yes --report-dir fix-report -- pip install -e .       in CI
   fix run -- bash -c 'cd build && cmake ..'")]
     Run(Run),
     /// Say what is wrong in a log and why, ranked
@@ -132,6 +134,14 @@ pub enum Command {
   cmake -B build 2>&1 | fix diagnose -
   fix diagnose --json --log-only ci.log")]
     Diagnose(Diagnose),
+    /// Find known issues that show without a log; write nothing, run nothing of the project
+    #[command(before_help = "Examples:
+  fix audit
+  fix audit --diff                          show what `fix` would change
+  fix audit --format sarif > fix.sarif      for code scanning
+  fix audit --baseline known.json           fail only for what is new (made by --write-baseline)
+  fix audit --config-from origin/main       in a pull request: fix.toml of the target branch")]
+    Audit(Audit),
     /// Write a repair to a file for review
     #[command(before_help = "Examples:
   fix plan tda-1.9 -o plan.json             then: fix apply --plan plan.json
@@ -211,9 +221,24 @@ pub struct Run {
     pub check_success: bool,
     #[command(flatten)]
     pub rerun: Rerun,
+    /// Keep logs, plans, diagnosis and journal in DIR, redacted
+    #[arg(long, value_name = "DIR")]
+    pub report_dir: Option<PathBuf>,
+    /// In GitHub Actions: whether the runner obeys `::` commands that CMD prints
+    #[arg(long, value_name = "WHAT", default_value = "stop")]
+    pub workflow_commands: WorkflowCommands,
     /// Command to run
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub cmd: Vec<OsString>,
+}
+
+/// What becomes of workflow commands in a command's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WorkflowCommands {
+    /// They are text
+    Stop,
+    /// They are obeyed
+    Allow,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -231,6 +256,8 @@ pub struct Diagnose {
     /// Use the recipe files of DIR as well, for authors: one with a known id takes its place
     #[arg(long, value_name = "DIR")]
     pub recipes: Option<PathBuf>,
+    #[command(flatten)]
+    pub reporting: Reporting,
 }
 
 #[derive(Debug, Args)]
@@ -385,6 +412,18 @@ pub struct Demo {
     pub fast: bool,
 }
 
+impl Cli {
+    /// Takes the folder that a command names as the one to work in.
+    #[must_use]
+    pub fn with_folder(mut self) -> Self {
+        if let Command::Audit(Audit { dir: Some(dir), .. }) = &self.command {
+            let base = self.common.directory.take().unwrap_or_default();
+            self.common.directory = Some(base.join(dir));
+        }
+        self
+    }
+}
+
 /// Parses the command line; `fix <issue>…` is `fix apply <issue>…`.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let args = with_apply(args.into_iter().collect());
@@ -397,7 +436,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Erro
 }
 
 /// Words that are kept for commands, so that none of them is taken for an issue.
-const KEPT_WORDS: &[&str] = &["env", "audit", "report"];
+const KEPT_WORDS: &[&str] = &["report"];
 
 /// The kept word that stands where an issue would.
 fn reserved(args: &[OsString]) -> Option<&str> {

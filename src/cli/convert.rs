@@ -64,13 +64,35 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
                 seen: answer.answer.seen.clone(),
             })
             .collect(),
-        apply_with: format!("fix {}", finding.recipe.id),
+        places: Vec::new(),
+        changes: plan.map(report::ChangeLine::all_of).unwrap_or_default(),
+        edits: Vec::new(),
+        rule: report::Rule {
+            family: finding.recipe.family.clone(),
+            cause: finding.recipe.cause.clone(),
+            remedy: finding.recipe.remedy.clone(),
+            references: finding.recipe.references.clone(),
+        },
+        apply_with: apply_with(finding),
         title: finding.recipe.title.clone(),
         cause,
         remedy,
         repair: plan.map(report::would_do).unwrap_or_default(),
         limits: plan.map(|plan| plan.limits.clone()).unwrap_or_default(),
     }
+}
+
+/// The command that repairs a finding; what an audit asked about is named.
+fn apply_with(finding: &Finding) -> String {
+    let mut command = format!("fix {}", finding.recipe.id);
+    let each = finding.recipe.audit.as_ref().and_then(|audit| audit.each.as_ref());
+    if let (Some(each), None) = (each, finding.first_seen)
+        && let Some(value) = finding.given.get(&each.param)
+    {
+        let given = format!("{}={}", each.param, value.to_text());
+        command.push_str(&format!(" --set {}", shell_words::quote(&given)));
+    }
+    command
 }
 
 fn join(texts: &[Text]) -> Text {

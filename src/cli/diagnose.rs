@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::args::Diagnose;
-use super::output;
+use super::args::{Diagnose, Format};
+use super::placing::Placer;
 use super::reading::{Asking, Reader, mention_not_asked, origin_of};
 use super::session::{Session, for_screen};
-use super::{convert, selecting, writing};
+use super::{convert, output, selecting, showing, writing};
 use crate::diagnosis::{Confidence, Origin, Resemblance, nearest};
 use crate::evidence::leftovers;
 use crate::evidence::log::LogScan;
 use crate::plan::{self, Surroundings};
+use crate::policy::FailOn;
 use crate::recipe::catalogue::Catalogue;
 use crate::recipe::{Role, Text, codes};
 use crate::report::{self, Nearest, Outcome, Unmatched, words};
@@ -33,6 +34,8 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
     let asking = Asking { host: session.host(), origin, command: None };
     let findings = reader.diagnose(&reading, &asking, session)?;
     let roots = session.roots();
+    let format = args.reporting.format(session)?;
+    let placer = Placer::new(session.host());
     let shown: Vec<report::Finding> = findings
         .iter()
         .enumerate()
@@ -41,7 +44,15 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
             let plan = roots.as_ref().ok().filter(|_| origin == Origin::ThisMachine).map(|roots| {
                 plan::build(finding, &Surroundings { host: session.host(), command: None, roots, evaluate: None })
             });
-            let mut shown = convert::finding_with(finding, at + 1, plan.as_ref().map(Result::as_ref));
+            let plan = plan.as_ref().map(Result::as_ref);
+            let mut shown = convert::finding_with(finding, at + 1, plan);
+            placer.place(finding, plan.and_then(Result::ok), &mut shown);
+            match format {
+                Format::Text | Format::Json => {}
+                Format::Jsonl | Format::Sarif | Format::Github | Format::Gitlab | Format::Junit | Format::Markdown => {
+                    placer.anchor(finding, &mut shown)
+                }
+            }
             // Which cause it is, the log tells as well: the repair needs to see it.
             for log in &logs {
                 shown.apply_with.push_str(&format!(" --log {}", shell_words::quote(&log.to_string_lossy())));
@@ -61,15 +72,15 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         let nearest = resembling(&catalogue, &telling);
         Unmatched { telling, nearest }
     });
-    let diagnosis = report::Diagnosis { findings: shown, outcome, unmatched };
-    if session.common.json {
-        output::hand_out(report::json::render(&diagnosis).as_bytes());
-    } else if session.common.quiet {
+    let diagnosis = report::Diagnosis { findings: shown, outcome, unmatched, suppressed: Vec::new() };
+    if session.common.quiet && format == Format::Text {
         for finding in &diagnosis.findings {
             output::show(&for_screen(&format!("{}  {}\n", finding.id, finding.title.get(session.lang()))));
         }
     } else {
-        output::show(&report::text::render_diagnosis(&diagnosis, &session.text_style()));
+        showing::hand_out(session, &diagnosis, format);
+    }
+    if format == Format::Text && !session.common.quiet {
         for (id, title) in codes_in(&diagnosis) {
             session.say(&Text { en: words::code_in_log(&id, &title.en).en, zh: words::code_in_log(&id, &title.zh).zh });
         }
@@ -83,7 +94,8 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         }
         writing::mention_unfinished(session);
     }
-    Ok(u8::from(standing))
+    let fail_on = args.reporting.fail_on(format, None, FailOn::Possible);
+    Ok(u8::from(showing::fails(&diagnosis, fail_on)))
 }
 
 /// How much of a log there was, and how many places of it any recipe's words match, counted or vetoed.

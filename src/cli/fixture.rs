@@ -27,6 +27,8 @@ pub struct Fixture {
     pub env: BTreeMap<String, String>,
     /// Values given with `--set`.
     pub set: Vec<String>,
+    /// Recipes that an audit of `before/` finds, in order.
+    pub audit: Vec<String>,
     /// Whether `before/` is put under git and committed.
     pub git: bool,
 }
@@ -66,6 +68,7 @@ impl Fixture {
             command: Vec::new(),
             env: BTreeMap::new(),
             set: Vec::new(),
+            audit: Vec::new(),
             git: false,
         };
         let file = folder.join("case.toml");
@@ -89,6 +92,7 @@ impl Fixture {
                 "also" => fixture.also = strings(item, key)?,
                 "command" => fixture.command = strings(item, key)?,
                 "set" => fixture.set = strings(item, key)?,
+                "audit" => fixture.audit = strings(item, key)?,
                 "git" => fixture.git = item.as_bool().ok_or_else(|| broken("`git` is true or false"))?,
                 "env" => {
                     let env = item.as_table_like().ok_or_else(|| broken("`env` is a table of texts"))?;

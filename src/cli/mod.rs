@@ -2,6 +2,9 @@
 
 mod apply;
 pub mod args;
+mod audit;
+mod audit_args;
+mod ci;
 mod convert;
 mod demo;
 mod diagnose;
@@ -13,17 +16,22 @@ mod help;
 mod list;
 mod output;
 mod own_file;
+mod placing;
 mod plan;
 mod planfile;
+mod policy_file;
 mod progress;
 mod reading;
 mod recipe;
 mod repair;
+mod report_dir;
 mod rollback;
 mod run;
+mod run_report;
 mod script_environment;
 mod selecting;
 mod session;
+mod showing;
 mod trial;
 pub mod vocabulary;
 mod writing;
@@ -68,7 +76,7 @@ impl Refused {
 /// Runs `fix` with this process's arguments.
 pub fn main() -> ExitCode {
     let cli = match args::parse(std::env::args_os()) {
-        Ok(cli) => cli,
+        Ok(cli) => cli.with_folder(),
         Err(error) => {
             let code = if error.use_stderr() { FAILED } else { 0 };
             // A closed pipe (`fix --help | head`) is nobody's failure.
@@ -145,6 +153,7 @@ fn dispatch(command: &Command, session: &Session) -> anyhow::Result<Code> {
         Command::Apply(args) => apply::run(args, session),
         Command::Run(args) => return run::run(args, session),
         Command::Diagnose(args) => diagnose::run(args, session),
+        Command::Audit(args) => audit::run(args, session),
         Command::Plan(args) => plan::run(args, session),
         Command::List(args) => list::list(args, session),
         Command::Show(args) => list::show(args, session),

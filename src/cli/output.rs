@@ -75,6 +75,11 @@ fn in_charset(text: &str, charset: &'static Encoding, plain: bool) -> Vec<u8> {
     }
 }
 
+/// Writes to standard error exactly what is given. Nobody can be told when that fails.
+pub fn say_raw(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
 /// Sees that standard output has everything; says why not.
 pub fn finish() -> io::Result<()> {
     remember(io::stdout().flush());

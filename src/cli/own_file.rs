@@ -8,6 +8,15 @@ use anyhow::{Context, Result, bail};
 
 use crate::change::AbsPath;
 
+/// Writes a file of a folder that is ours, mode 0600, whatever it held; a link is not followed.
+pub fn replace(path: &AbsPath, bytes: &[u8]) -> Result<()> {
+    let mut open = OpenOptions::new();
+    open.write(true).create(true).truncate(true).mode(0o600);
+    open.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    let mut file = open.open(path.as_path()).with_context(|| format!("cannot write `{path}`"))?;
+    file.write_all(bytes).with_context(|| format!("cannot write `{path}`"))
+}
+
 /// Writes a file, mode 0600. What stands there already is replaced only when it begins like one of ours, or is empty;
 /// a link is not followed.
 pub fn write(path: &AbsPath, bytes: &[u8], beginning: &[u8]) -> Result<()> {

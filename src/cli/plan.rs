@@ -23,7 +23,7 @@ pub fn run(args: &Args, session: &Session) -> Result<u8> {
     if !to_stdout {
         show(session, &found);
     }
-    write_patch(session, &found)?;
+    write_patch(session, found.iter().filter_map(|one| one.plan.as_ref().ok()))?;
     let mut result = PlanResult {
         outcome: Outcome::NothingToDo,
         exit_code: 0,

@@ -184,6 +184,13 @@ impl PlanFile {
                     "现在的修复与评审时不同：文件、目录、环境或命令已变化",
                 ));
             }
+            if plan.applicability != reviewed.applicability {
+                return Err(stale(
+                    &reviewed.id,
+                    "the file gives it another level than it has",
+                    "文件中的级别与该修复的实际级别不同",
+                ));
+            }
             // What was reviewed is what is done, to the letter; it was written in one of our languages.
             if ![Lang::En, Lang::Zh].iter().any(|lang| shown(plan, *lang) == reviewed.shown) {
                 return Err(stale(

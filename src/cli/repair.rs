@@ -1,5 +1,6 @@
 //! One repair from plan to proof: permission, transaction, re-run, judgement.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use super::convert;
 use super::output;
 use super::progress::Progress;
 use super::reading::{Asking, Reader, Reading};
+use super::report_dir::{Kept, ReportDir, Tee};
 use super::session::Session;
 use crate::change::{AllowedRoots, Change, EnvOverlay};
 use crate::diagnosis::stage::Stage as BuildStage;
@@ -102,6 +104,8 @@ pub struct Build<'a> {
     /// Of re-runs; the first run is never limited.
     pub timeout: Option<Duration>,
     pub stdin: Option<ReplayableStdin>,
+    /// Where what it prints is kept as well.
+    pub kept: Option<&'a RefCell<ReportDir>>,
 }
 
 impl Build<'_> {
@@ -152,7 +156,14 @@ impl Build<'_> {
             .collect();
         command.timeout = timeout;
         let mut listener = self.reader.listen();
-        let ended = process::run_noted(&command, &mut listener, started)?;
+        let mut kept = self.kept.map(|_| Kept::default());
+        let mut tee = Tee { first: &mut listener, kept: kept.as_mut() };
+        let ended = process::run_noted(&command, &mut tee, started)?;
+        if let (Some(dir), Some(kept)) = (self.kept, &kept)
+            && let Err(error) = dir.borrow_mut().log(kept)
+        {
+            self.session.warn(&Text::new(format!("{error:#}"), format!("{error:#}")));
+        }
         Ok(Attempt { ended, reading: listener.finish(), findings: Vec::new() })
     }
 

@@ -1,19 +1,23 @@
 //! `fix run -- CMD`: run it; when it fails, diagnose, repair and run it again, until it passes or nothing helps.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Result;
 
-use super::args::Run;
+use super::args::{Run, WorkflowCommands};
+use super::ci::{Ci, Fence, grouped};
 use super::output;
+use super::placing::Placer;
 use super::reading::{Asking, Reader};
 use super::repair::{
     Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld,
 };
+use super::report_dir::ReportDir;
 use super::script_environment::evaluate;
 use super::session::{Session, for_screen};
-use super::{Code, convert, selecting, writing};
+use super::{Code, convert, run_report, selecting, writing};
 use crate::change::{AbsPath, EnvOverlay};
 use crate::diagnosis::{Confidence, Finding, Origin};
 use crate::evidence::Host;
@@ -36,20 +40,25 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let reader = Reader::new(catalogue.entries().iter().collect());
     let rerun = Rerun { argv: args.cmd.clone(), cwd: session.project().clone(), instead_of: None };
     let timeout = args.rerun.rerun_timeout.map(Duration::from_secs);
-    let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember() };
+    let kept = args.report_dir.as_ref().map(|path| ReportDir::open(session, path)).transpose()?.map(RefCell::new);
+    let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember(), kept: kept.as_ref() };
+    let fence = match (Ci::here(session), args.workflow_commands) {
+        (Some(Ci::Github), WorkflowCommands::Stop) => Fence::raise(),
+        (Some(Ci::Github), WorkflowCommands::Allow) | (Some(Ci::Gitlab | Ci::Other) | None, _) => Fence::none(),
+    };
     let mut attempt = match build.first(&rerun) {
         Ok(attempt) => attempt,
         Err(error) => return not_started(&build, &rerun, &error),
     };
     let interrupted = attempt.ended.interrupted.is_some();
     let uninteresting = (attempt.passed() && !args.check_success) || interrupted;
-    if uninteresting && !session.common.json {
+    if uninteresting && !session.common.json && kept.is_none() {
         return Ok(ending(session, &attempt));
     }
     if !uninteresting {
         build.diagnose(&mut attempt, &rerun, &EnvOverlay::default())?;
     }
-    let mut course = Course::new(session, build, rerun, &attempt);
+    let mut course = Course::new(session, build, rerun, &attempt, fence);
     // A run that went well has no failure to repair: what was found in it is only told.
     let last = if attempt.passed() || interrupted { attempt } else { course.follow(attempt, args.max_repairs)? };
     course.close(&last)
@@ -69,7 +78,8 @@ fn not_started(build: &Build<'_>, rerun: &Rerun, error: &SpawnError) -> Result<C
     if session.common.json {
         super::print_failure(&anyhow::anyhow!("{error}"), Outcome::Failed, code, findings);
     } else if !session.common.quiet && !findings.is_empty() {
-        let diagnosis = report::Diagnosis { findings, outcome: Outcome::Found, unmatched: None };
+        let diagnosis =
+            report::Diagnosis { findings, outcome: Outcome::Found, unmatched: None, suppressed: Vec::new() };
         output::tell(&format!("\n{}", report::text::render_diagnosis(&diagnosis, &session.text_style())));
     }
     Ok(Code::Exit(code))
@@ -112,6 +122,8 @@ struct Course<'a> {
     shown: BTreeSet<String>,
     /// The signal that stopped a repair of ours.
     stopped_by: Option<i32>,
+    /// Between the command's output and the runner of a CI system.
+    fence: Fence,
 }
 
 /// Where a repair leads.
@@ -122,7 +134,7 @@ enum Next {
 }
 
 impl<'a> Course<'a> {
-    fn new(session: &'a Session, build: Build<'a>, rerun: Rerun, first: &Attempt) -> Self {
+    fn new(session: &'a Session, build: Build<'a>, rerun: Rerun, first: &Attempt, fence: Fence) -> Self {
         let result = RunResult {
             outcome: Outcome::Passed,
             exit_code: 0,
@@ -134,7 +146,18 @@ impl<'a> Course<'a> {
             remaining: Vec::new(),
         };
         let (overlay, tried) = (EnvOverlay::default(), BTreeSet::new());
-        Self { session, build, rerun, overlay, tried, result, group: None, shown: BTreeSet::new(), stopped_by: None }
+        Self {
+            session,
+            build,
+            rerun,
+            overlay,
+            tried,
+            result,
+            group: None,
+            shown: BTreeSet::new(),
+            stopped_by: None,
+            fence,
+        }
     }
 
     /// Repairs and re-runs until the command passes or nothing helps; returns the last attempt.
@@ -143,6 +166,9 @@ impl<'a> Course<'a> {
             let Some((finding, plan)) = self.choose(&attempt)? else { break };
             self.tried.insert(finding.fingerprint());
             self.show(&finding, &plan);
+            if let Some(dir) = self.build.kept {
+                dir.borrow_mut().plan(self.session, &plan)?;
+            }
             if !self.may(&plan)? {
                 break;
             }
@@ -190,7 +216,12 @@ impl<'a> Course<'a> {
         // The plan is shown whole right below.
         shown.repair = Vec::new();
         shown.apply_with = "fix run --yes -- CMD".to_owned();
-        let diagnosis = report::Diagnosis { findings: vec![shown], outcome: Outcome::Found, unmatched: None };
+        let diagnosis = report::Diagnosis {
+            findings: vec![shown],
+            outcome: Outcome::Found,
+            unmatched: None,
+            suppressed: Vec::new(),
+        };
         output::tell("\n");
         output::tell(&report::text::render_diagnosis(&diagnosis, &self.session.text_style()));
         let lang = self.session.lang();
@@ -371,6 +402,9 @@ impl<'a> Course<'a> {
             let root = self.session.host().git().top_level().unwrap_or(self.session.project());
             writing::remember(self.session, root, &recipes, self.result.group.as_deref(), &self.overlay);
         }
+        // The runner listens again.
+        drop(std::mem::take(&mut self.fence));
+        let placer = Placer::new(self.session.host());
         // Where nothing may be written, nothing is planned.
         let roots = self.session.roots().ok();
         let host = self.session.host_with(&self.overlay);
@@ -385,12 +419,20 @@ impl<'a> Course<'a> {
                         plan::build(finding, &Surroundings { host: &host, command, roots, evaluate: None })
                     });
                     let mut shown = convert::finding_with(finding, at + 1, plan.as_ref().map(Result::as_ref));
+                    placer.place(finding, plan.as_ref().and_then(|plan| plan.as_ref().ok()), &mut shown);
                     shown.apply_with = "fix run --yes -- CMD".to_owned();
                     shown
                 })
                 .collect();
         }
+        if let Some(dir) = self.build.kept {
+            let group = self.group.as_ref().map(Group::id).filter(|id| !id.is_empty());
+            run_report::keep(self.session, &dir.borrow(), &self.result, group)?;
+        }
         self.tell(last)?;
+        if !self.session.common.json {
+            run_report::tell_runner(self.session, &self.result, &last.findings, &placer);
+        }
         Ok(code)
     }
 
@@ -413,7 +455,9 @@ impl<'a> Course<'a> {
             // What was shown whole before its repair is not shown again.
             let mut result = self.result.clone();
             result.remaining.retain(|finding| !self.shown.contains(&finding.id));
-            output::tell(&format!("\n{}", report::text::render_run(&result, &self.session.text_style())));
+            let text = report::text::render_run(&result, &self.session.text_style());
+            let title = format!("fix: {}", result.outcome.sentence().get(self.session.lang()));
+            grouped(Ci::here(self.session), &title, || output::tell(&format!("\n{text}")));
             self.tell_environment();
             self.tell_command();
         }

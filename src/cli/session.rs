@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::args::{Common, Language, Level, When};
+use super::ci::Ci;
 use super::output;
 use super::{Refused, convert, vocabulary};
 use crate::change::{AbsPath, AllowedRoots, EnvOverlay};
@@ -153,9 +154,9 @@ impl Session {
         })
     }
 
-    /// Whether a person can be asked.
+    /// Whether a person can be asked: never in CI, where a terminal may be pretended.
     pub fn can_ask(&self) -> bool {
-        !self.common.no_input && io::stdin().is_terminal() && io::stderr().is_terminal()
+        !self.common.no_input && Ci::here(self).is_none() && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
     /// Asks a yes-or-no question on the terminal; an empty answer is no.

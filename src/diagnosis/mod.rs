@@ -3,6 +3,7 @@
 //! Signatures decide whether a recipe applies; the machine's answers decide which of its causes it is, how sure
 //! that is, and whether a repair may follow. Nothing here writes or runs anything.
 
+mod audit;
 mod excerpt;
 mod nearest;
 mod ranking;
@@ -20,6 +21,7 @@ use crate::recipe::{
     Applicability, Case, CaseVerdict, Param, ParamKind, ParamSource, Recipe, Role, Side, Value, Values,
 };
 
+pub use audit::audit;
 pub use excerpt::Excerpt;
 pub use nearest::{Resemblance, nearest};
 pub use ranking::rank;

@@ -225,6 +225,28 @@ pub fn search(host: &dyn Host, folder: &AbsPath) -> Vec<AbsPath> {
     found
 }
 
+/// Finds build trees in the usual places of this project: the user's folder, the git work tree, and their `python`.
+pub fn in_usual_places(host: &dyn Host) -> Vec<AbsPath> {
+    let mut found: Vec<AbsPath> = Vec::new();
+    for folder in usual_folders(host) {
+        found.extend(search(host, &folder).into_iter().filter(|tree| !found.contains(tree)).collect::<Vec<_>>());
+    }
+    found
+}
+
+/// The folders that are searched for build trees where no command says more.
+pub fn usual_folders(host: &dyn Host) -> Vec<AbsPath> {
+    let mut folders = Vec::new();
+    for root in [Some(host.project()), host.git().top_level()].into_iter().flatten() {
+        for folder in [root.clone(), root.resolve("python")] {
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+    }
+    folders
+}
+
 /// The folders that a build tree's source may lie in: the user's folder and the git work tree around it.
 fn project_roots(host: &dyn Host) -> Vec<AbsPath> {
     let named = [Some(host.project()), host.git().top_level()];

@@ -106,6 +106,25 @@ impl GitKnowledge {
     }
 }
 
+/// Reads a file as it is in a commit, without touching the work tree; `None` where the commit has no such file.
+///
+/// # Errors
+/// The revision is unknown, or what is there is no file or longer than `most`.
+pub fn file_at(top: &AbsPath, revision: &str, path: &Path, most: u64) -> Result<Option<Vec<u8>>, git2::Error> {
+    let repository = git2::Repository::open(top.as_path())?;
+    let tree = repository.revparse_single(revision)?.peel_to_tree()?;
+    let entry = match tree.get_path(path) {
+        Ok(entry) => entry,
+        Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let blob = entry.to_object(&repository)?.peel_to_blob()?;
+    if blob.size() as u64 > most {
+        return Err(git2::Error::from_str("the file is too large"));
+    }
+    Ok(Some(blob.content().to_owned()))
+}
+
 /// Follows the links of as much of `path` as exists.
 fn real(path: &AbsPath) -> AbsPath {
     let mut missing: Vec<&std::ffi::OsStr> = Vec::new();

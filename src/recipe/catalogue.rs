@@ -30,6 +30,8 @@ pub struct Entry {
     pub title_en: Cow<'static, str>,
     pub title_zh: Cow<'static, str>,
     pub masks: Cow<'static, [Cow<'static, str>]>,
+    /// Whether it can be found without a log.
+    pub audits: bool,
     pub signatures: Cow<'static, [IndexedSignature]>,
     /// The file's name as messages show it.
     pub file: Cow<'static, str>,
@@ -230,6 +232,7 @@ impl Entry {
             title_en: recipe.title.en.into(),
             title_zh: recipe.title.zh.into(),
             masks: owned(recipe.masks),
+            audits: recipe.audit.is_some(),
             file: source.file().to_owned().into(),
             toml: text.to_owned().into(),
         }

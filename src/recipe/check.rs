@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use regex_syntax::hir::{Hir, HirKind};
 
-use super::cases;
 use super::nearest::{quoted, suggest};
 use super::source::Source;
 use super::vocabulary::{AnchorFinder, ArgTerm, QuestionTerm, VerbTerm, Vocabulary};
 use super::{Applicability, Param, ParamKind, ParamSource, Recipe, Role, Template, names};
+use super::{audit, cases};
 
 /// What recipes are checked against.
 pub struct Rules<'v> {
@@ -25,6 +25,7 @@ pub fn check(recipe: &Recipe, source: &Source<'_>, rules: &Rules<'_>) -> Vec<Vec
     scope.params(captures.as_deref());
     scope.probes();
     cases::check(&scope);
+    audit::check(&scope);
     anchors
 }
 
@@ -216,7 +217,7 @@ impl<'a> Scope<'a, '_> {
         }
     }
 
-    fn param_probe(&self, path: &str, probe: &str, value: &str) {
+    pub fn param_probe(&self, path: &str, probe: &str, value: &str) {
         if !self.recipe.probes.iter().any(|known| known.name == probe) {
             let known = self.recipe.probes.iter().map(|probe| probe.name.as_str());
             let hint = suggest(probe, known, "write `probe = \"name.value\"`, and add the `[[probe]]`");

@@ -24,6 +24,7 @@ const TOP_ORDER: &[&str] = &[
     "remedy",
     "departs",
     "why",
+    "audit",
     "param",
     "signature",
     "probe",

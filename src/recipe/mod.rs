@@ -4,6 +4,7 @@
 //! holds a shell line. This module reads files and checks them; it looks at no machine. What recipes may name
 //! is handed in as a [`Vocabulary`]. The files that `build.rs` compiles too (see there) use nothing of ours.
 
+mod audit;
 mod cases;
 pub mod catalogue;
 mod check;
@@ -15,12 +16,12 @@ mod model;
 mod names;
 pub mod nearest;
 mod parse;
-mod reader;
+pub mod reader;
 #[cfg(test)]
 mod samples;
 pub mod scaffold;
 mod signatures;
-mod source;
+pub mod source;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -28,8 +29,8 @@ mod text;
 mod vocabulary;
 
 pub use model::{
-    Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature,
-    Stage, Step, TextTemplate, Value, Values,
+    Applicability, Audit, Case, CaseVerdict, Check, Each, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side,
+    Signature, Stage, Step, TextTemplate, Value, Values,
 };
 pub use names::RESERVED;
 pub use parse::parse;

@@ -34,11 +34,30 @@ pub struct Recipe {
     pub symptoms: Vec<Text>,
     /// Ids whose findings this one explains, so that they are not reported beside it.
     pub masks: Vec<String>,
+    /// What may be found without a log; `None` where only a log tells.
+    pub audit: Option<Audit>,
     pub params: Vec<Param>,
     pub signatures: Vec<Signature>,
     pub probes: Vec<Probe>,
     /// The causes told apart, most specific first: the first whose `when` holds is taken.
     pub cases: Vec<Case>,
+}
+
+/// What may be found without a log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Names of the cases that the machine alone shows.
+    pub cases: Vec<String>,
+    /// A parameter that is given each value of a probe's list, one after the other: a project may have several trees.
+    pub each: Option<Each>,
+}
+
+/// A parameter and the list that it takes its values from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Each {
+    pub param: String,
+    pub probe: String,
+    pub value: String,
 }
 
 /// How much may be done without asking, in rising order.

@@ -6,8 +6,8 @@ use super::check::{self, Rules};
 use super::reader::Reader;
 use super::source::{RecipeError, Source};
 use super::{
-    Applicability, Case, CaseVerdict, Check, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side, Signature,
-    Stage, Step, Vocabulary,
+    Applicability, Audit, Case, CaseVerdict, Check, Each, Param, ParamKind, ParamSource, Probe, Recipe, Role, Side,
+    Signature, Stage, Step, Vocabulary,
 };
 
 /// No recipe is longer; a file that is was not written by hand.
@@ -92,6 +92,7 @@ fn read(mut file: Reader<'_, '_>) -> Recipe {
         references: file.texts("references"),
         symptoms: file.tables("symptoms").into_iter().map(Reader::into_text).collect(),
         masks: file.texts("masks"),
+        audit: file.optional_table("audit").map(read_audit),
         params: file.tables("param").into_iter().map(read_param).collect(),
         signatures: file.tables("signature").into_iter().map(read_signature).collect(),
         probes: file.tables("probe").into_iter().map(read_probe).collect(),
@@ -99,6 +100,19 @@ fn read(mut file: Reader<'_, '_>) -> Recipe {
     };
     file.finish();
     recipe
+}
+
+fn read_audit(mut table: Reader<'_, '_>) -> Audit {
+    let cases = table.words("cases");
+    let (param, of) = (table.optional_text("each"), table.optional_text("of"));
+    // One without the other, or a value without a dot, leaves something empty: the check names it.
+    let each = (param.is_some() || of.is_some()).then(|| {
+        let of = of.unwrap_or_default();
+        let (probe, value) = of.split_once('.').unwrap_or((&of, ""));
+        Each { param: param.unwrap_or_default(), probe: probe.to_owned(), value: value.to_owned() }
+    });
+    table.finish();
+    Audit { cases, each }
 }
 
 fn read_param(mut table: Reader<'_, '_>) -> Param {

@@ -9,6 +9,30 @@ use super::nearest::suggest;
 use super::source::Source;
 use super::{Template, TemplateError, Text, TextTemplate};
 
+/// Year, month and day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Day(pub i32, pub u8, pub u8);
+
+impl Day {
+    /// Reads `2027-01-31`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = |text: &str, len: usize| text.len() == len && text.bytes().all(|byte| byte.is_ascii_digit());
+        let (year, rest) = text.split_once('-')?;
+        let (month, day) = rest.split_once('-')?;
+        if !digits(year, 4) || !digits(month, 2) || !digits(day, 2) {
+            return None;
+        }
+        let day = Self(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
+        ((1..=12).contains(&day.1) && (1..=31).contains(&day.2)).then_some(day)
+    }
+}
+
+impl std::fmt::Display for Day {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.0, self.1, self.2)
+    }
+}
+
 /// Takes keys out of one table.
 ///
 /// What cannot be read becomes an empty value and a mistake in the [`Source`]; [`Reader::finish`] complains about
@@ -47,6 +71,21 @@ impl<'s, 't> Reader<'s, 't> {
     pub fn optional_text(&mut self, key: &'static str) -> Option<String> {
         let item = self.take(key)?;
         self.as_text(key, item)
+    }
+
+    /// Takes a day that may be absent, as a TOML date or as text: `2027-01-31`.
+    pub fn optional_day(&mut self, key: &'static str) -> Option<Day> {
+        let item = self.take(key)?;
+        let day = match (item.as_datetime(), item.as_str()) {
+            (Some(datetime), _) => datetime.date.map(|date| Day(i32::from(date.year), date.month, date.day)),
+            (None, Some(text)) => Day::parse(text),
+            (None, None) => None,
+        };
+        if day.is_none() {
+            let place = self.source.place(&self.path(key)).start;
+            self.source.fail(place, format!("`{key}` is not a day"), "write it like `2027-01-31`");
+        }
+        day
     }
 
     /// Takes an array of texts that may be absent.

@@ -80,6 +80,14 @@ impl Template {
         variables_of(&self.parts).into_iter()
     }
 
+    /// Lists the variables without which the template cannot be filled.
+    pub fn required_variables(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Variable(name) => Some(name.as_str()),
+            Part::Literal(_) | Part::Optional(_) => None,
+        })
+    }
+
     /// Fills the template: a lone `${name}` keeps a list, elsewhere a list is joined by `, `.
     pub fn fill(&self, values: &Values) -> Result<Value, TemplateError> {
         let get = |name: &str| values.get(name).ok_or_else(|| TemplateError::Unbound(name.to_owned()));

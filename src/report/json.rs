@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::redact::{Profile, Redactor};
 
-use super::SCHEMA_VERSION;
+use super::{Diagnosis, SCHEMA_VERSION};
 
 /// Renders one document: `schema_version` added, secrets taken out of every string, ends with a line feed.
 ///
@@ -19,6 +19,32 @@ pub fn render(document: &impl Serialize) -> String {
 /// Renders one document on one line, for where it follows other output.
 pub fn render_line(document: &impl Serialize) -> String {
     format!("{}\n", prepared(document))
+}
+
+/// Renders a diagnosis as JSON lines: one a finding, one for what is suppressed each, and a summary as the last.
+pub fn render_lines(diagnosis: &Diagnosis) -> String {
+    let line = |kind: &str, mut value: Value| {
+        if let Value::Object(map) = &mut value {
+            map.insert("kind".to_owned(), kind.into());
+        }
+        format!("{value}\n")
+    };
+    let findings = diagnosis.findings.iter().map(|finding| line("finding", prepared(finding)));
+    let suppressed = diagnosis.suppressed.iter().map(|one| line("suppressed", prepared(one)));
+    let summary = serde_json::json!({
+        "outcome": diagnosis.outcome,
+        "findings": diagnosis.findings.len(),
+        "suppressed": diagnosis.suppressed.len(),
+    });
+    findings.chain(suppressed).chain([line("summary", prepared(&summary))]).collect()
+}
+
+/// Takes the secrets out of a document of somebody else's format, and writes it.
+pub(super) fn render_foreign(mut value: Value) -> String {
+    redact(&mut value, "", &mut Redactor::new(Profile::Secrets));
+    let mut text = serde_json::to_string_pretty(&value).expect("a value serialises");
+    text.push('\n');
+    text
 }
 
 fn prepared(document: &impl Serialize) -> Value {

@@ -4,10 +4,17 @@
 //! that is rendered, as JSON or as text, is redacted on the way out; no caller has to think of it. JSON is
 //! English and only ever gains keys; [`SCHEMA_VERSION`] rises when one changes its meaning.
 
+mod edits;
 mod from_plan;
+pub mod github;
+pub mod gitlab;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 mod outcome;
+mod place;
 mod results;
+pub mod sarif;
 pub mod text;
 mod time;
 pub mod words;
@@ -16,8 +23,10 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::recipe::{Applicability, CaseVerdict, Text, Values};
 
+pub use edits::{Edit, edits_of};
 pub use from_plan::{argv, would_do};
 pub use outcome::{Outcome, RefusalReason};
+pub use place::{Place, Rule, Suppressed, SuppressedBy, fingerprint};
 pub use results::{
     ApplyResult, CaseLine, Catalogue, CatalogueLine, ChangeKind, ChangeLine, CheckLine, CodePage, Environment, Failure,
     History, HistoryLine, Pages, ParamLine, PlanResult, RecipePage, Refusal, RepairLine, RollbackResult, RunLine,
@@ -37,6 +46,9 @@ pub struct Diagnosis {
     /// What there is to go by when nothing known matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmatched: Option<Unmatched>,
+    /// What was found and is not told, on the project's word.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub suppressed: Vec<Suppressed>,
 }
 
 /// A known issue that explains what was seen.
@@ -60,6 +72,18 @@ pub struct Finding {
     pub cause: Text,
     #[serde(serialize_with = "english")]
     pub remedy: Text,
+    /// Where it is, for editors and CI: at least one, where a machine-readable format is asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Place>,
+    /// What `fix` would change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeLine>,
+    /// The same as lines to replace, for SARIF.
+    #[serde(skip)]
+    pub edits: Vec<Edit>,
+    /// What the recipe says in general, for SARIF.
+    #[serde(skip)]
+    pub rule: Rule,
     /// The command that applies it; for the terminal.
     #[serde(skip)]
     pub apply_with: String,
@@ -115,6 +139,67 @@ pub struct Nearest {
     pub id: String,
     #[serde(serialize_with = "english")]
     pub title: Text,
+}
+
+/// Stands for a finding that nobody gave a place.
+static NOWHERE: Place = Place {
+    path: String::new(),
+    line: 1,
+    column: 1,
+    says: Text { en: String::new(), zh: String::new() },
+    fingerprint: String::new(),
+    anchor: true,
+    ignored: Vec::new(),
+};
+
+impl Diagnosis {
+    /// Lists what stands, a finding at each of its places, in the order of rank.
+    pub fn marks(&self) -> impl Iterator<Item = (&Finding, &Place)> {
+        let standing = self.findings.iter().filter(|finding| finding.confidence != Confidence::Refuted);
+        standing.flat_map(|finding| {
+            let nowhere = finding.places.is_empty().then_some(&NOWHERE);
+            finding.places.iter().chain(nowhere).map(move |place| (finding, place))
+        })
+    }
+
+    /// Counts what is suppressed, by whose word; `None` where nothing is.
+    pub fn count_suppressed(&self) -> Option<Text> {
+        let count = |by| self.suppressed.iter().filter(|one| one.by == by).count();
+        let parts: Vec<Text> = SuppressedBy::ALL
+            .into_iter()
+            .filter(|by| count(*by) > 0)
+            .map(|by| match by {
+                SuppressedBy::Comment => words::by_comment(count(by)),
+                SuppressedBy::Config => words::by_config(count(by)),
+                SuppressedBy::Baseline => words::by_baseline(count(by)),
+            })
+            .collect();
+        let join = |pick: fn(&Text) -> &str, comma| parts.iter().map(pick).collect::<Vec<_>>().join(comma);
+        let all = self.suppressed.len();
+        (all > 0).then(|| {
+            Text::new(
+                words::suppressed(all, join(|text| &text.en, ", ")).en,
+                words::suppressed(all, join(|text| &text.zh, "，")).zh,
+            )
+        })
+    }
+}
+
+impl Finding {
+    /// What a reader sees at a place: what is wrong there, and how to see the repair.
+    pub fn message(&self, place: &Place) -> Text {
+        let says = if place.says.en.is_empty() { &self.cause } else { &place.says };
+        let how = match self.applicability {
+            Applicability::Manual => words::repair_by_hand(),
+            Applicability::Confirm | Applicability::Safe => words::see_repair(&self.apply_with),
+        };
+        let note = if place.anchor { words::stands_for_project() } else { Text::default() };
+        let all = |pick: fn(&Text) -> &str| {
+            let parts = [pick(says), pick(&self.remedy), pick(&how), pick(&note)];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+        };
+        Text::new(all(|text| &text.en), all(|text| &text.zh))
+    }
 }
 
 impl From<CaseVerdict> for Confidence {

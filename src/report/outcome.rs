@@ -12,6 +12,8 @@ use super::words;
 pub enum Outcome {
     /// Nothing is wrong.
     NothingWrong,
+    /// An audit found no known issue.
+    Clean,
     /// Known issues were found.
     Found,
     /// Something failed that no recipe knows.
@@ -76,7 +78,7 @@ pub enum RefusalReason {
 
 impl Outcome {
     /// All outcomes.
-    pub const ALL: [Outcome; 19] = [
+    pub const ALL: [Outcome; 20] = [
         Outcome::NothingWrong,
         Outcome::Found,
         Outcome::NoMatch,
@@ -96,12 +98,14 @@ impl Outcome {
         Outcome::Interrupted,
         Outcome::Failed,
         Outcome::AtWork,
+        Outcome::Clean,
     ];
 
     /// Says the outcome in a sentence.
     pub fn sentence(self) -> Text {
         match self {
             Outcome::NothingWrong => words::nothing_wrong(),
+            Outcome::Clean => words::clean(),
             Outcome::Found => words::found(),
             Outcome::NoMatch => words::no_match(),
             Outcome::NothingToDo => words::nothing_to_do(),
@@ -133,7 +137,7 @@ mod tests {
         let words: Vec<String> =
             Outcome::ALL.iter().map(|outcome| serde_json::to_string(outcome).unwrap().replace('"', "")).collect();
         let want = "nothing_wrong found no_match nothing_to_do repaired would_change planned declined refused \
-                    not_repaired rolled_back restored needs_attention passed still_failing listed interrupted failed at_work";
+                    not_repaired rolled_back restored needs_attention passed still_failing listed interrupted failed at_work clean";
         assert_eq!(words.join(" "), want);
     }
 }

@@ -4,6 +4,7 @@ use crate::diff::words::sentences;
 
 sentences! {
     nothing_wrong() "no failure was found" "未发现失败";
+    clean() "no known issue shows here" "此处未见已知问题";
     found() "known issues were found" "发现已知问题";
     no_match() "no known issue matches what went wrong" "出现失败，但没有匹配的已知问题";
     nothing_to_do() "nothing to do here" "此处无需操作";
@@ -44,6 +45,18 @@ sentences! {
     apply_confirm(command) "needs your yes; see it with `{command}`" "需要您确认；用 `{command}` 查看";
     apply_manual() "`fix` does not do this for you" "`fix` 不会代为执行";
     because(reason) "because {reason}" "原因是 {reason}";
+    suppressed(count, words) "{count} suppressed: {words}" "已抑制 {count} 项：{words}";
+    by_comment(count) "{count} by a comment" "{count} 项由注释";
+    by_config(count) "{count} by `fix.toml`" "{count} 项由 `fix.toml`";
+    by_baseline(count) "{count} by the baseline" "{count} 项由基线";
+    see_repair(command) "see the repair with `{command} -n`" "用 `{command} -n` 查看修复";
+    repair_by_hand() "`fix` only advises here" "`fix` 在此只提供建议";
+    beyond_limit(count) "{count} more findings are left out: this is the most that is taken" "另有 {count} 项未列出：已达到可接收的上限";
+    stands_for_project() "no file of the project holds this: the line only stands for it" "项目中没有对应的文件：此行仅作占位";
+    count_findings(count) "known issues: {count}" "已知问题：{count} 项";
+    column_where() "WHERE" "位置";
+    column_what() "WHAT" "问题";
+    column_sure() "CONFIDENCE" "可信度";
     telling_lines() "the lines that tell most:" "最能说明问题的行：";
     nearest() "the nearest known issues:" "最相近的已知问题：";
     how_to_report() "to report it: send these lines with the command and the versions of your tools" "如需上报：请附上这些行、所用命令以及各工具的版本";

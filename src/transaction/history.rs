@@ -57,6 +57,16 @@ pub enum GroupState {
     Unreadable(String),
 }
 
+/// Reads what a group's journals hold, line by line as they are stored: arguments and excerpts are redacted there.
+pub fn journals(state: &StateDir, group: &str) -> Vec<(String, Vec<u8>)> {
+    let dir = state.group(group);
+    let own = dir.folder().map(|folder| folder.join("group.jsonl".as_ref()));
+    let files = own.into_iter().chain(dir.journals());
+    files
+        .filter_map(|path| Some((path.file_name()?.to_str()?.to_owned(), std::fs::read(path.as_path()).ok()?)))
+        .collect()
+}
+
 /// One repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransactionSummary {

@@ -38,7 +38,7 @@ use crate::os::machine::ProcessId;
 pub use apply::Group;
 pub use error::{Drift, TransactionError, Version};
 pub use history::{
-    GroupState, GroupSummary, Limits, Newcomers, Pruned, TransactionState, TransactionSummary, history, prune,
+    GroupState, GroupSummary, Limits, Newcomers, Pruned, TransactionState, TransactionSummary, history, journals, prune,
 };
 pub use journal::Summary;
 pub use recovery::{Interrupted, Recovered, RecoveredOutcome, Scope, Unfinished, Unrecoverable, pending, recover};

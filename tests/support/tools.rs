@@ -107,6 +107,13 @@ const WHEELS: &[(&str, &[&str])] = &[
     ("charset-normalizer==3.4.3", &["--python-version=3.11", "--platform=manylinux_2_28_x86_64"]),
 ];
 
+/// A Python with the `jsonschema` and `yaml` libraries.
+pub fn validator() -> PathBuf {
+    static BIN: OnceLock<PathBuf> = OnceLock::new();
+    let packages = ["jsonschema==4.17.3", "attrs==25.3.0", "pyrsistent==0.20.0", "PyYAML==6.0.2"];
+    BIN.get_or_init(|| environment("validator", &packages)).join("python")
+}
+
 fn environment(name: &str, packages: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("e2e");
     fs::create_dir_all(&folder).unwrap();

@@ -200,15 +200,7 @@ fn search_folders(host: &dyn Host, python: Option<&Python>) -> Vec<AbsPath> {
     if let Some(python) = python {
         return vec![python.folder.clone(), python.folder.resolve("python")];
     }
-    let mut folders = Vec::new();
-    for root in [Some(host.project()), host.git().top_level()].into_iter().flatten() {
-        for folder in [root.clone(), root.resolve("python")] {
-            if !folders.contains(&folder) {
-                folders.push(folder);
-            }
-        }
-    }
-    folders
+    build_tree::usual_folders(host)
 }
 
 /// Of several trees keeps those that are named for the Python in use and for this processor.

@@ -11,6 +11,7 @@ mod cached_tools;
 mod cann_environment;
 mod cmake_cache;
 mod cmake_llvm;
+mod cmake_moved;
 mod cmake_products;
 mod cmake_tree;
 mod conda_channel;
@@ -35,6 +36,7 @@ pub(crate) mod python_source;
 pub(crate) mod python_version;
 mod python_wheel;
 pub mod setup_cmake_args;
+mod setup_dropped_linker;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toolchain;
@@ -141,6 +143,7 @@ const SUBJECTS: &[&[Question]] = &[
     cann_environment::QUESTIONS,
     cmake_cache::QUESTIONS,
     cmake_llvm::QUESTIONS,
+    cmake_moved::QUESTIONS,
     cmake_products::QUESTIONS,
     cmake_tree::QUESTIONS,
     conda_channel::QUESTIONS,
@@ -154,6 +157,7 @@ const SUBJECTS: &[&[Question]] = &[
     hccl::QUESTIONS,
     memory::QUESTIONS,
     setup_cmake_args::QUESTIONS,
+    setup_dropped_linker::QUESTIONS,
     toolchain::QUESTIONS,
     triton_backends::QUESTIONS,
     paths::QUESTIONS,

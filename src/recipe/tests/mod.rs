@@ -45,6 +45,42 @@ fn every_untidiness_has_its_place_and_words() {
 }
 
 #[test]
+fn what_an_audit_may_report_is_checked() {
+    for (audit, want) in [
+        ("cases = [\"stale-cache\", \"mismatch\"]\neach = \"llvm_dir\"\nof = \"llvm.dir\"", &[][..]),
+        ("cases = \"stale\"", &["26:9: no case `stale`"]),
+        ("cases = [\"stale-cache\", \"stale-cache\"]", &["26:25: case `stale-cache` is named already"]),
+        (
+            "cases = [\"unclear\"]",
+            &[
+                "26:10: case `unclear` is neither `certain` nor `likely`",
+                "26:10: case `unclear` needs no answer of the machine",
+            ],
+        ),
+        ("each = \"llvm_dir\"", &["25:1: missing field `audit.cases`"]),
+        ("cases = [\"mismatch\"]\neach = \"llvm_dir\"", &["25:1: `each` and `of` go together"]),
+        ("cases = [\"mismatch\"]\neach = \"dir\"\nof = \"llvm.dir\"", &["27:8: no parameter `dir`"]),
+        (
+            "cases = [\"mismatch\"]\neach = \"llvm_dir\"\nof = \"llvm\"",
+            &["28:6: probe `llvm` is named without a value"],
+        ),
+        ("cases = [\"mismatch\"]\nalways = true", &["27:1: unknown field `always`"]),
+    ] {
+        let text = RECIPE.replacen("[[param]]", &format!("[audit]\n{audit}\n\n[[param]]"), 1);
+        let found = lint::lint_text(FILE, &text, &vocabulary());
+        let found: Vec<String> =
+            found.iter().map(|mistake| format!("{}:{}: {}", mistake.line, mistake.column, mistake.message)).collect();
+        assert_eq!(found, want, "{audit}");
+    }
+    let says = RECIPE.replace("two LLVMs in ${llvm_dir}", "two LLVMs, ${missing_targets} is missing");
+    let text = says.replacen("[[param]]", "[audit]\ncases = [\"mismatch\"]\n\n[[param]]", 1);
+    let found = lint::lint_text(FILE, &text, &vocabulary());
+    assert_eq!(found[0].message, "case `mismatch` says `${missing_targets}`, which only a log gives");
+    let text = text.replace(", ${missing_targets} is missing", "$[, ${missing_targets} is missing]");
+    assert_eq!(lint::lint_text(FILE, &text, &vocabulary()), []);
+}
+
+#[test]
 fn hidden_characters_are_shown() {
     let text = RECIPE.replace("targets are missing", "targets \u{202e}are\u{200b} missing");
     let found: Vec<String> = lint::lint_text(FILE, &text, &vocabulary()).iter().map(ToString::to_string).collect();

@@ -21,6 +21,9 @@ pub fn render_diagnosis(diagnosis: &Diagnosis, style: &TextStyle) -> String {
             show_unmatched(&mut page, unmatched);
         }
     }
+    if let Some(counted) = diagnosis.count_suppressed() {
+        page.say(PLAIN, 0, &counted);
+    }
     page.finish()
 }
 
@@ -36,6 +39,10 @@ pub fn show_finding(page: &mut Page<'_>, finding: &Finding) {
     );
     page.prose(BOLD, 0, &headline);
     page.say(PLAIN, 3, &framed(&finding.cause, |text| words::cause(text)));
+    for place in finding.places.iter().filter(|place| !place.anchor) {
+        let text = format!("{}:{}:{}: {}", place.path, place.line, place.column, place.says.get(lang));
+        page.prose(PLAIN, 5, &text);
+    }
     page.evidence(3, &finding.evidence);
     if !finding.answers.is_empty() {
         page.say(PLAIN, 3, &words::machine());

@@ -170,7 +170,7 @@ proptest! {
             repair: vec![words],
             ..samples::finding()
         };
-        let diagnosis = Diagnosis { findings: vec![finding], outcome: Outcome::Found, unmatched: None };
+        let diagnosis = Diagnosis { findings: vec![finding], outcome: Outcome::Found, unmatched: None, suppressed: Vec::new() };
         let shown = render_diagnosis(&diagnosis, &TextStyle { width, ..EN });
         prop_assert!(shown.chars().all(|c| c == '\n' || !is_unsafe(c)));
         let coloured = render_diagnosis(&diagnosis, &TextStyle { width, colour: Colour::Always, ..EN });

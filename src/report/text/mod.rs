@@ -17,6 +17,7 @@ use crate::recipe::Lang;
 pub use crate::diff::Colour;
 pub use catalogue::{render_catalogue, render_code, render_history, render_recipe};
 pub use diagnosis::render_diagnosis;
+pub(super) use page::{confidence, level};
 pub use results::{render_apply, render_plan, render_rollback, render_run};
 
 /// How text is laid out.

@@ -77,7 +77,12 @@ pub fn render_rollback(result: &RollbackResult, style: &TextStyle) -> String {
 
 fn show_outcome(page: &mut Page<'_>, outcome: Outcome) {
     let style = match outcome {
-        Outcome::NothingWrong | Outcome::Repaired | Outcome::Restored | Outcome::Passed | Outcome::NothingToDo => GOOD,
+        Outcome::NothingWrong
+        | Outcome::Clean
+        | Outcome::Repaired
+        | Outcome::Restored
+        | Outcome::Passed
+        | Outcome::NothingToDo => GOOD,
         Outcome::Refused
         | Outcome::NotRepaired
         | Outcome::RolledBack
@@ -100,6 +105,7 @@ fn show_way_back(page: &mut Page<'_>, outcome: Outcome, group: Option<&str>) {
     match outcome {
         Outcome::RolledBack | Outcome::Restored | Outcome::Interrupted | Outcome::WouldChange | Outcome::Declined => {}
         Outcome::NothingWrong
+        | Outcome::Clean
         | Outcome::Found
         | Outcome::NoMatch
         | Outcome::NothingToDo

@@ -5,7 +5,7 @@ use crate::recipe::{Applicability, ParamKind, Text, Value, Values};
 use super::super::*;
 
 pub fn diagnosis() -> Diagnosis {
-    Diagnosis { findings: vec![finding()], outcome: Outcome::Found, unmatched: None }
+    Diagnosis { findings: vec![finding()], outcome: Outcome::Found, unmatched: None, suppressed: Vec::new() }
 }
 
 pub fn finding() -> Finding {
@@ -34,6 +34,10 @@ pub fn finding() -> Finding {
                 "build/cmake/CMakeCache.txt 中有 LLVMCGData",
             ),
         }],
+        places: Vec::new(),
+        changes: Vec::new(),
+        edits: Vec::new(),
+        rule: Rule::default(),
         apply_with: "fix tda-1.9".to_owned(),
         title: Text::new("a target of an older LLVM is missing", "缺少旧版 LLVM 的目标"),
         cause: Text::new("the build tree remembers another LLVM", "构建目录记住了另一个 LLVM"),
@@ -41,6 +45,29 @@ pub fn finding() -> Finding {
         repair: vec![Text::new("set aside build/cmake (1,234 files)", "移走 build/cmake（1,234 个文件）")],
         limits: Vec::new(),
     }
+}
+
+/// A finding at two places, with a repair, and one that is suppressed.
+pub fn placed() -> Diagnosis {
+    let place = |line, print: &str| Place {
+        path: "src/a b.py".into(),
+        line,
+        column: 5,
+        says: Text::new("`x` is gone", "`x` 已不存在"),
+        fingerprint: print.into(),
+        ..Place::default()
+    };
+    let edit = Edit { path: "src/a b.py".into(), start: (3, 1), end: (4, 1), old: "old\n".into(), new: "new\n".into() };
+    let finding = Finding { places: vec![place(3, "aa"), place(9, "bb")], edits: vec![edit], ..finding() };
+    let suppressed = Suppressed {
+        id: "tda-1.10".into(),
+        path: "setup.py".into(),
+        line: 7,
+        fingerprint: "cc".into(),
+        by: SuppressedBy::Config,
+        reason: Some("known & accepted".into()),
+    };
+    Diagnosis { findings: vec![finding], outcome: Outcome::Found, unmatched: None, suppressed: vec![suppressed] }
 }
 
 pub fn unmatched() -> Diagnosis {
@@ -51,6 +78,7 @@ pub fn unmatched() -> Diagnosis {
         findings: Vec::new(),
         outcome: Outcome::NoMatch,
         unmatched: Some(Unmatched { telling: vec![telling], nearest: vec![nearest] }),
+        suppressed: Vec::new(),
     }
 }
 

@@ -1,0 +1,112 @@
+//! The project's word on findings, for `fix audit`: `fix.toml`, the command line, the baseline.
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::args::Audit;
+use super::own_file;
+use super::selecting;
+use super::session::Session;
+use crate::evidence::Host;
+use crate::os::{AbsPath, git};
+use crate::policy::{self, Baseline, FILE, LONGEST, Policy};
+use crate::recipe::catalogue::Catalogue;
+use crate::recipe::reader::Day;
+use crate::report::Diagnosis;
+
+/// No baseline of a real project comes near it.
+const LARGEST_BASELINE: u64 = 64 << 20;
+
+/// Reads the policy.
+pub fn policy(args: &Audit, session: &Session, catalogue: &Catalogue) -> Result<Policy> {
+    let known: Vec<String> = catalogue.entries().iter().flat_map(|entry| entry.names()).map(str::to_owned).collect();
+    let mut policy = match configuration(args, session)? {
+        None => Policy::default(),
+        Some((name, text)) => policy::read(&name, &text, &known).map_err(|mistakes| {
+            let lines: Vec<String> = mistakes.iter().map(|mistake| format!("{mistake}\n  {}", mistake.hint)).collect();
+            anyhow::anyhow!("{}", lines.join("\n"))
+        })?,
+    };
+    for name in args.select.iter().chain(&args.ignore) {
+        if !known.iter().any(|known| policy::matches_name(name, known)) {
+            // Says what is near.
+            selecting::entry(catalogue, name)?;
+            bail!("`{name}` is no known issue\nhint: `fix list` lists the issues");
+        }
+    }
+    if !args.select.is_empty() {
+        policy.select.clone_from(&args.select);
+    }
+    policy.ignore.extend(args.ignore.iter().cloned());
+    Ok(policy)
+}
+
+/// The configuration's name and text, where there is one.
+fn configuration(args: &Audit, session: &Session) -> Result<Option<(String, String)>> {
+    if let Some(path) = &args.config {
+        let file = session.resolve(path);
+        return Ok(Some((path.display().to_string(), read(&file, LONGEST)?)));
+    }
+    let top = session.host().git().top_level();
+    if let Some(revision) = &args.config_from {
+        let Some(top) = top else { bail!("`--config-from {revision}`: this is no git work tree") };
+        let bytes = git::file_at(top, revision, Path::new(FILE), LONGEST)
+            .with_context(|| format!("cannot read `{FILE}` of `{revision}`"))?;
+        // A commit without one has no suppressions: that is its word.
+        let Some(bytes) = bytes else { return Ok(None) };
+        let text = String::from_utf8(bytes).with_context(|| format!("`{FILE}` of `{revision}` is not UTF-8"))?;
+        return Ok(Some((format!("{revision}:{FILE}"), text)));
+    }
+    for folder in [Some(session.project()), top].into_iter().flatten() {
+        let file = folder.resolve(FILE);
+        // A link that leads nowhere is a mistake to be told, not an absent file.
+        if std::fs::symlink_metadata(file.as_path()).is_ok() {
+            return Ok(Some((FILE.to_owned(), read(&file, LONGEST)?)));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads the baseline that is to be compared with; `None` where there is none, or where the first is to be written.
+pub fn baseline(args: &Audit, session: &Session) -> Result<Option<Baseline>> {
+    let Some(path) = &args.baseline else { return Ok(None) };
+    let file = session.resolve(path);
+    if args.write_baseline && std::fs::symlink_metadata(file.as_path()).is_err() {
+        return Ok(None);
+    }
+    let text = match read(&file, LARGEST_BASELINE) {
+        Ok(text) => text,
+        Err(error) => bail!("{error:#}\nhint: `--write-baseline` makes a baseline"),
+    };
+    let baseline = Baseline::read(&text).with_context(|| format!("cannot take `{file}`"))?;
+    Ok(Some(baseline))
+}
+
+/// Writes the baseline.
+pub fn write_baseline(args: &Audit, session: &Session, diagnosis: &Diagnosis, old: Option<&Baseline>) -> Result<usize> {
+    let Some(path) = &args.baseline else { return Ok(0) };
+    let new = Baseline::of(diagnosis, old);
+    own_file::write(&session.resolve(path), new.text().as_bytes(), Baseline::BEGINNING)?;
+    Ok(new.len())
+}
+
+/// Today, as far as this machine knows.
+pub fn today() -> Day {
+    let seconds = i64::try_from(crate::os::machine::now().as_secs()).unwrap_or(i64::MAX);
+    let text = crate::report::rfc3339(seconds);
+    text.get(..10).and_then(Day::parse).unwrap_or(Day(9999, 12, 31))
+}
+
+fn read(path: &AbsPath, most: u64) -> Result<String> {
+    let mut text = String::new();
+    // No length is believed: `<(git show …)` is a pipe.
+    std::fs::File::open(path.as_path())
+        .and_then(|file| file.take(most + 1).read_to_string(&mut text))
+        .with_context(|| format!("cannot read `{path}`"))?;
+    if text.len() as u64 > most {
+        bail!("`{path}` is too large");
+    }
+    Ok(text)
+}
