@@ -191,3 +191,16 @@ pub fn find(name: &str) -> Option<&'static Verb> {
 pub fn all() -> impl Iterator<Item = &'static Verb> {
     VERBS.iter().copied()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_verbs_have_one_name() {
+        let mut names = BTreeSet::new();
+        for verb in super::all() {
+            assert!(names.insert(verb.name), "{}", verb.name);
+        }
+    }
+}

@@ -8,7 +8,6 @@ mod ascend_tools;
 mod build_memory;
 mod built_before;
 mod cached_tools;
-mod cann_environment;
 mod cmake_cache;
 mod cmake_llvm;
 mod cmake_moved;
@@ -16,6 +15,7 @@ mod cmake_products;
 mod cmake_tree;
 mod conda_channel;
 mod conda_setup;
+mod custom_ops_environment;
 mod distribution;
 mod extension_build;
 mod git_submodules;
@@ -140,7 +140,7 @@ const SUBJECTS: &[&[Question]] = &[
     ascend_environment::QUESTIONS,
     ascend_tools::QUESTIONS,
     cached_tools::QUESTIONS,
-    cann_environment::QUESTIONS,
+    custom_ops_environment::QUESTIONS,
     cmake_cache::QUESTIONS,
     cmake_llvm::QUESTIONS,
     cmake_moved::QUESTIONS,
@@ -181,4 +181,17 @@ pub fn find(name: &str) -> Option<&'static Question> {
 /// Lists all questions.
 pub fn all() -> impl Iterator<Item = &'static Question> {
     SUBJECTS.iter().flat_map(|subject| subject.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_questions_have_one_name() {
+        let mut names = BTreeSet::new();
+        for question in super::all() {
+            assert!(names.insert(question.name), "{}", question.name);
+        }
+    }
 }

@@ -13,7 +13,7 @@ use crate::recipe::Text;
 /// The questions of this file.
 pub const QUESTIONS: &[Question] = &[
     Question {
-        name: "cann_environment",
+        name: "custom_ops_environment",
         about: "Says whether ASCEND_HOME_PATH and ASCEND_OPP_PATH lead to one whole CANN, and which one is installed.",
         args: &[],
         answers: &[
@@ -28,7 +28,7 @@ pub const QUESTIONS: &[Question] = &[
             "none",
         ],
         values: &["root", "opp", "bin", "lib", "set_env", "roots", "named", "cut"],
-        ask: cann_environment,
+        ask: custom_ops_environment,
     },
     Question {
         name: "mindspore_builder",
@@ -51,7 +51,7 @@ pub const QUESTIONS: &[Question] = &[
 const LARGEST_SOURCE: u64 = 8 << 20;
 const MOST_NAMES: usize = 20_000;
 
-fn cann_environment(inquiry: &Inquiry<'_>) -> Answer {
+fn custom_ops_environment(inquiry: &Inquiry<'_>) -> Answer {
     let host = inquiry.host;
     let variable = |name: &str| host.env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let roots = distinct(host, cann_libraries::roots(host));
