@@ -373,22 +373,22 @@ fn cut_phrase(phrase: &str, plain: bool) -> Option<Choice> {
     let phrase = phrase.trim_matches(BREAK);
     let mut best = None;
     for run in phrase.split(BREAK) {
-        better(&mut best, choice(plain, true, vec![first_bytes(run, PIECE_BYTES)]));
+        better(&mut best, choice(plain, true, first_bytes(run, PIECE_BYTES)));
     }
-    for (space, _) in phrase.match_indices(BREAK) {
-        let halves = vec![last_bytes(&phrase[..space], PIECE_BYTES), first_bytes(&phrase[space + 1..], PIECE_BYTES)];
-        better(&mut best, choice(plain, false, halves));
+    let starts = phrase.match_indices(BREAK).map(|(space, _)| space + 1);
+    for start in std::iter::once(0).chain(starts) {
+        better(&mut best, choice(plain, false, first_bytes(&phrase[start..], PIECE_BYTES)));
     }
     best
 }
 
-fn choice(plain: bool, unbroken: bool, pieces: Vec<&str>) -> Option<Choice> {
-    let bytes = pieces.iter().map(|piece| piece.len()).min()?;
-    if bytes < LEAST_BYTES || pieces.iter().any(|piece| is_common(piece)) {
+fn choice(plain: bool, unbroken: bool, piece: &str) -> Option<Choice> {
+    let bytes = piece.len();
+    if bytes < LEAST_BYTES || is_common(piece) {
         return None;
     }
-    let pieces = pieces.into_iter().map(|piece| piece.replace(BREAK, " ")).collect();
-    Some(Choice { quality: Quality { long: bytes >= GOOD_BYTES, plain, unbroken, bytes }, pieces })
+    let quality = Quality { long: bytes >= GOOD_BYTES, plain, unbroken, bytes };
+    Some(Choice { quality, pieces: vec![piece.replace(BREAK, " ")] })
 }
 
 /// A single word that logs are full of would be tried too often.
@@ -417,17 +417,6 @@ fn first_bytes(text: &str, most: usize) -> &str {
     match head.rfind([' ', BREAK]) {
         Some(space) if space >= WORDS_BYTES => &head[..space],
         _ => head.trim_end_matches(BREAK),
-    }
-}
-
-fn last_bytes(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let tail = &text[text.ceil_char_boundary(text.len() - most)..];
-    match tail.find([' ', BREAK]) {
-        Some(space) if tail.len() - space > WORDS_BYTES => &tail[space + 1..],
-        _ => tail.trim_start_matches(BREAK),
     }
 }
 
