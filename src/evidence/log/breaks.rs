@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use memchr::memmem::Finder;
-use memchr::{memchr, memchr2_iter, memrchr};
+use memchr::{memchr, memchr2_iter, memchr3, memrchr};
 
 use super::normalise::{could_be_json, normalise, unwrapped};
 use super::window::Place;
@@ -17,6 +17,8 @@ use super::window::Place;
 const LOOK: usize = 32 << 10;
 /// A phrase goes over so many lines at most, empty ones counted.
 const MOST_LINES: usize = 8;
+/// Where the rest of a phrase begins, prefixes and empty lines counted.
+const NEAR: usize = 512;
 
 /// The spaces of all literals.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct Breaks {
     bits: Vec<u64>,
     /// Sorted.
     spaces: Vec<Space>,
+    /// Where the spaces of each word of bits begin.
+    firsts: Vec<usize>,
     longest: usize,
     several: Finder<'static>,
 }
@@ -35,8 +39,28 @@ pub struct Breaks {
 struct Space {
     /// The two bytes before it.
     pair: u16,
+    /// As much of the word before it as fits.
+    tail: Tail,
     literal: usize,
     at: usize,
+}
+
+/// The last bytes of a word, folded: most texts that end with the same two bytes differ in these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Tail {
+    bytes: u32,
+    mask: u32,
+}
+
+impl Tail {
+    fn new(text: &[u8]) -> Self {
+        let (mut bytes, mut mask) = (0, 0);
+        for (place, byte) in text.iter().rev().take_while(|byte| **byte != b' ').take(4).enumerate() {
+            bytes |= u32::from(byte | FOLD) << (place * 8);
+            mask |= 0xff << (place * 8);
+        }
+        Self { bytes, mask }
+    }
 }
 
 impl Breaks {
@@ -48,14 +72,15 @@ impl Breaks {
                 if bytes[at] != b' ' || bytes[at - 1] == b' ' {
                     continue;
                 }
+                let tail = Tail::new(&bytes[..at]);
                 match at.checked_sub(2) {
                     Some(before) if bytes[before] != b' ' => {
-                        spaces.push(Space { pair: pair(bytes[before], bytes[at - 1]), literal, at });
+                        spaces.push(Space { pair: pair(bytes[before], bytes[at - 1]), tail, literal, at });
                     }
                     // A word of one byte may stand after anything.
                     Some(_) | None => {
                         let pairs = (0..=u8::MAX).filter(|byte| byte & FOLD != 0).map(|byte| pair(byte, bytes[at - 1]));
-                        spaces.extend(pairs.map(|pair| Space { pair, literal, at }));
+                        spaces.extend(pairs.map(|pair| Space { pair, tail, literal, at }));
                     }
                 }
             }
@@ -65,8 +90,10 @@ impl Breaks {
         for space in &spaces {
             bits[usize::from(space.pair >> 6)] |= 1 << (space.pair & 63);
         }
+        let firsts = (0..bits.len()).map(|word| spaces.partition_point(|space| usize::from(space.pair >> 6) < word));
+        let firsts = firsts.collect();
         let longest = literals.iter().map(Vec::len).max().unwrap_or(0);
-        Self { literals, bits, spaces, longest, several: Finder::new("  ") }
+        Self { literals, bits, spaces, firsts, longest, several: Finder::new("  ") }
     }
 
     /// Adds what is cut within `range` of `text`. Returns the number of line breaks there.
@@ -104,7 +131,7 @@ impl Breaks {
         }
         let before = &text[..end];
         if self.may_cut(before) {
-            self.confirm(before, || following(text, at, self.longest), |literal| {
+            self.confirm(before, text, at, |literal| {
                 found(literal, Place { start: end - 1, end });
             });
         }
@@ -129,7 +156,7 @@ impl Breaks {
     pub fn at_end(&self, line: &[u8], text: &[u8], at: usize, found: impl FnMut(usize)) {
         let line = line.trim_ascii_end();
         if self.may_cut(line) {
-            self.confirm(line, || following(text, at, self.longest), found);
+            self.confirm(line, text, at, found);
         }
     }
 
@@ -144,7 +171,8 @@ impl Breaks {
     fn confirm(
         &self,
         before: &[u8],
-        following: impl FnOnce() -> Vec<u8>,
+        text: &[u8],
+        at: usize,
         mut found: impl FnMut(usize),
     ) {
         let pair = match *before {
@@ -152,20 +180,32 @@ impl Breaks {
             [last] => pair(b'\n', last),
             [] => return,
         };
-        let first = self.spaces.partition_point(|space| space.pair < pair);
-        let spaces = self.spaces[first..].iter().take_while(|space| space.pair == pair);
-        let mut begun = spaces.filter(|space| ends_with(before, &self.literals[space.literal][..space.at])).peekable();
-        if begun.peek().is_none() {
-            return;
-        }
-        let following = following();
-        for space in begun {
-            let rest = &self.literals[space.literal][space.at + 1..];
-            if following.get(..rest.len()).is_some_and(|text| text.eq_ignore_ascii_case(rest)) {
+        let spaces = &self.spaces[self.firsts[usize::from(pair >> 6)]..];
+        let spaces = spaces.iter().skip_while(|space| space.pair < pair).take_while(|space| space.pair == pair);
+        let shown_tail = Tail::new(before);
+        let spaces = spaces.filter(|space| (space.tail.bytes ^ shown_tail.bytes) & space.tail.mask == 0);
+        let mut rest_shown = None;
+        for space in spaces {
+            let (begun, rest) = (&self.literals[space.literal][..space.at], &self.literals[space.literal][space.at + 1..]);
+            if !ends_with(before, begun) || !may_follow(&text[at..], rest) {
+                continue;
+            }
+            let shown = rest_shown.get_or_insert_with(|| following(text, at, self.longest));
+            if shown.get(..rest.len()).is_some_and(|text| text.eq_ignore_ascii_case(rest)) {
                 found(space.literal);
             }
         }
     }
+}
+
+/// Says whether the first word of `rest` stands soon in a text, or may be hidden there.
+fn may_follow(text: &[u8], rest: &[u8]) -> bool {
+    let near = &text[..text.len().min(NEAR)];
+    let first = rest.split(|byte| *byte == b' ').next().unwrap_or(rest);
+    let Some(byte) = first.first() else { return true };
+    let stands = memchr2_iter(byte.to_ascii_lowercase(), byte.to_ascii_uppercase(), near)
+        .any(|at| near[at..].get(..first.len()).is_some_and(|text| text.eq_ignore_ascii_case(first)));
+    stands || memchr3(0x1b, 0x08, b'\\', near).is_some()
 }
 
 const FOLD: u8 = 0x20;

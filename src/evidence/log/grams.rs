@@ -1,7 +1,7 @@
 //! The prefilter: finds all literals in one pass that looks at one short gram every few bytes.
 //!
 //! A literal of `m` bytes holds, wherever it stands, a gram of `q` bytes at one of any `m - q + 1` neighbouring places.
-//! So it is enough to look every `m - q + 1` bytes: hash the gram, test two bits of one word of a table, and only on a
+//! So it is enough to look every `m - q + 1` bytes: hash the gram, test a slot in either of two tables, and only on a
 //! hit compare literals. The cost does not grow with the number of literals and no step depends on the one before, so
 //! the loads overlap. Letters are folded by setting one bit, which costs nothing. The few literals that are too short
 //! for the stride have a pass of their own, if there are any.
@@ -19,9 +19,9 @@ const SHORT: usize = 5;
 /// From here on a literal goes to the table of the long ones.
 const LONG_BYTES: usize = 11;
 const MOST_STRIDE: usize = 7;
-/// 64 KiB a table, of which few lines are in use at a time; random text passes less than one time in a thousand.
-const WORD_BITS: u32 = 13;
-const WORDS: usize = 1 << WORD_BITS;
+/// Two tables of 32 KiB, of which few lines are in use at a time; random text passes less than one time in a thousand.
+const SLOT_BITS: u32 = 15;
+const SLOTS: usize = 1 << SLOT_BITS;
 /// Grams that passed are looked up in so many buckets.
 const BUCKET_BITS: u32 = 13;
 /// Grams looked at in one round.
@@ -93,8 +93,9 @@ struct Gram {
 #[derive(Debug)]
 struct Table<const Q: usize> {
     stride: usize,
-    /// Two bits for each gram, in one word.
-    bits: Box<[u64; WORDS]>,
+    /// One bit for each gram, the same in either, at places that differ.
+    first: Box<[u8; SLOTS]>,
+    second: Box<[u8; SLOTS]>,
     /// Where the grams of each bucket begin, and in the end their number.
     buckets: Vec<u32>,
     /// In the order of their buckets.
@@ -120,12 +121,13 @@ impl<const Q: usize> Table<Q> {
             let first = (0..=bytes.len() + 1 - Q - stride).min_by_key(common).unwrap_or(0);
             grams.extend((first..first + stride).map(|offset| Gram { folded: Self::gram(bytes, offset), literal, offset }));
         }
-        let bits = vec![0; WORDS].try_into().expect("made with that length");
-        let mut table = Self { stride, bits, buckets: vec![0; (1 << BUCKET_BITS) + 1], grams };
+        let slots = || vec![0; SLOTS].try_into().expect("made with that length");
+        let mut table = Self { stride, first: slots(), second: slots(), buckets: vec![0; (1 << BUCKET_BITS) + 1], grams };
         table.grams.sort_by_key(|gram| bucket(hash::<Q>(gram.folded)));
         for gram in &table.grams {
             let product = hash::<Q>(gram.folded);
-            table.bits[word(product)] |= 1 << bit(product) | 1 << other_bit(product);
+            table.first[first(product)] |= 1 << (product >> 32 & 7);
+            table.second[second(product)] |= 1 << (product >> 32 & 7);
             table.buckets[bucket(product) + 1] += 1;
         }
         for index in 0..1 << BUCKET_BITS {
@@ -159,12 +161,12 @@ impl<const Q: usize> Table<Q> {
         let mut at = area.starts.start;
         loop {
             while let Some(round) = text.get(at..at + ROUND * STRIDE + 8) {
-                let mut any = 0;
+                let mut any = 0u8;
                 for index in 0..ROUND {
                     let bytes = &round[index * STRIDE..index * STRIDE + 8];
                     any |= self.passes(u64::from_le_bytes(bytes.try_into().expect("eight bytes were cut")));
                 }
-                if any & 1 != 0 {
+                if any != 0 {
                     break;
                 }
                 at += ROUND * STRIDE;
@@ -174,7 +176,7 @@ impl<const Q: usize> Table<Q> {
                     return;
                 }
                 let gram = Self::gram(text, at);
-                if self.passes(gram) & 1 != 0 {
+                if self.passes(gram) != 0 {
                     self.confirm(literals, area, gram, at, found);
                 }
                 at += STRIDE;
@@ -182,12 +184,11 @@ impl<const Q: usize> Table<Q> {
         }
     }
 
-    /// Returns in the lowest place whether a gram may be known; other bits above it.
+    /// Returns zero for a gram that is not known, and for nearly no other.
     #[inline(always)]
-    fn passes(&self, bytes: u64) -> u64 {
+    fn passes(&self, bytes: u64) -> u8 {
         let product = hash::<Q>(bytes | FOLD);
-        let bits = self.bits[word(product)];
-        (bits >> bit(product)) & (bits >> other_bit(product))
+        self.first[first(product)] & self.second[second(product)]
     }
 
     #[cold]
@@ -212,18 +213,13 @@ fn hash<const Q: usize>(folded: u64) -> u64 {
 }
 
 #[inline(always)]
-fn word(product: u64) -> usize {
-    (product >> (64 - WORD_BITS)) as usize
+fn first(product: u64) -> usize {
+    (product >> (64 - SLOT_BITS)) as usize
 }
 
 #[inline(always)]
-fn bit(product: u64) -> u32 {
-    (product >> 45) as u32 & 63
-}
-
-#[inline(always)]
-fn other_bit(product: u64) -> u32 {
-    (product >> 39) as u32 & 63
+fn second(product: u64) -> usize {
+    (product >> (64 - 2 * SLOT_BITS)) as usize & (SLOTS - 1)
 }
 
 fn bucket(product: u64) -> usize {

@@ -20,9 +20,11 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 /// What an anchor should have; the scanner looks at fewer places the longer the shortest anchor is.
-pub const GOOD_BYTES: usize = 12;
+pub const GOOD_BYTES: usize = 11;
 /// What an anchor must have; so short ones have a second, slower search.
 pub const LEAST_BYTES: usize = 8;
+/// From here on ordinary text hardly ever holds an anchor.
+const TELLING_BYTES: usize = 16;
 /// What a space of a signature matches: blanks, a line break with its indentation, empty lines.
 const BLANK: &str = r"[ \t\r\n]+";
 /// Stands for [`BLANK`] in literals. A signature that means this control character itself has no anchor there.
@@ -134,10 +136,14 @@ struct Choice {
 struct Quality {
     /// At least [`GOOD_BYTES`].
     long: bool,
+    /// At least [`TELLING_BYTES`].
+    telling: bool,
     /// Free of what writers of JSON escape.
     plain: bool,
     /// Free of spaces: no line break can cut it.
     unbroken: bool,
+    /// Begins with a word: at lines that end with less, the next one would have to be looked at too often.
+    worded: bool,
     /// Of the shortest piece.
     bytes: usize,
 }
@@ -180,7 +186,9 @@ impl Search {
     fn of_sequence(&mut self, parts: &[Hir]) -> Option<Choice> {
         let mut best: Option<Choice> = None;
         let mut stretch: Set = vec![Vec::new()];
-        for part in parts {
+        let mut flat = Vec::new();
+        flatten(parts, &mut flat);
+        for part in flat {
             let longer = exact(part).and_then(|set| cross(&stretch, &set));
             if let Some(longer) = longer {
                 // Taken before it branches as well: fewer literals may be as good.
@@ -218,6 +226,17 @@ impl Search {
             });
         }
         all
+    }
+}
+
+/// A group's parts are neighbours of what stands around it.
+fn flatten<'a>(parts: &'a [Hir], out: &mut Vec<&'a Hir>) {
+    for part in parts {
+        match part.kind() {
+            HirKind::Concat(parts) => flatten(parts, out),
+            HirKind::Capture(capture) => flatten(std::slice::from_ref(&capture.sub), out),
+            _ => out.push(part),
+        }
     }
 }
 
@@ -387,12 +406,17 @@ fn choice(plain: bool, unbroken: bool, piece: &str) -> Option<Choice> {
     if bytes < LEAST_BYTES || is_common(piece) {
         return None;
     }
-    let quality = Quality { long: bytes >= GOOD_BYTES, plain, unbroken, bytes };
+    let first = piece.split([' ', BREAK]).find(|word| !word.is_empty()).unwrap_or_default();
+    let worded = first.len() >= 3 && first.bytes().any(|byte| byte.is_ascii_alphanumeric() || byte >= 0x80);
+    let quality = Quality { long: bytes >= GOOD_BYTES, telling: bytes >= TELLING_BYTES, plain, unbroken, worded, bytes };
     Some(Choice { quality, pieces: vec![piece.replace(BREAK, " ")] })
 }
 
 /// A single word that logs are full of would be tried too often.
 fn is_common(piece: &str) -> bool {
+    if piece.trim_matches([' ', BREAK]).contains([' ', BREAK]) {
+        return false;
+    }
     let word = piece.trim_matches(|character: char| character.is_ascii_punctuation()).to_ascii_lowercase();
     word.len() < 4 || COMMON_WORDS.split(' ').any(|common| common == word)
 }

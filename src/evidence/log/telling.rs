@@ -3,7 +3,9 @@
 //! Looks at the last few MiB only: builds stop soon after their first error.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use memchr::{memchr, memchr_iter, memrchr_iter};
 
 use super::LogLine;
@@ -127,7 +129,8 @@ fn telling(text: &[u8], first: u64) -> Vec<LogLine> {
 }
 
 fn is_noise(line: &[u8]) -> bool {
-    NOISE.iter().any(|word| memchr::memmem::find(line, word.as_bytes()).is_some())
+    static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| NOISE.iter().map(Finder::new).collect());
+    FINDERS.iter().any(|finder| finder.find(line).is_some())
 }
 
 fn tail(text: &[u8], breaks: u64) -> Vec<LogLine> {
