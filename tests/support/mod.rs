@@ -2,6 +2,7 @@
 #![expect(dead_code, reason = "each test binary uses a part of it")]
 
 pub mod environment;
+pub mod in_process;
 pub mod labelled;
 pub mod llvm_mini;
 pub mod mini_triton;

@@ -1,7 +1,7 @@
 //! Finds literals that something cut at a space: a line break with what follows it, a tab, several blanks.
 //!
 //! `grams` finds a literal as it is written. Here only the places are looked at where blanks are something else than
-//! one space: the two bytes before such a place are those before a space of some literal, or nothing more is done.
+//! one space: the bytes before such a place are those before a space of some literal, or nothing more is done.
 //! However often a literal is cut, the part before its first cut stands in one line, and the rest follows, prefixes of
 //! its lines and escape sequences aside.
 
@@ -20,47 +20,29 @@ const MOST_LINES: usize = 8;
 /// Where the rest of a phrase begins, prefixes and empty lines counted.
 const NEAR: usize = 512;
 
+/// The bytes before a space that are looked at first: as many as there are of these.
+const WIDTHS: [usize; 5] = [8, 5, 3, 2, 1];
+const BITS: u32 = 16;
+
 /// The spaces of all literals.
 #[derive(Debug)]
 pub struct Breaks {
     literals: Vec<Vec<u8>>,
-    /// A bit for each two bytes before a space.
+    /// A bit for each key.
     bits: Vec<u64>,
-    /// Sorted.
+    /// In the order of their keys.
     spaces: Vec<Space>,
-    /// Where the spaces of each word of bits begin.
-    firsts: Vec<usize>,
     longest: usize,
     several: Finder<'static>,
 }
 
 /// A space of a literal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 struct Space {
-    /// The two bytes before it.
-    pair: u16,
-    /// As much of the word before it as fits.
-    tail: Tail,
+    /// The bytes before it.
+    key: u64,
     literal: usize,
     at: usize,
-}
-
-/// The last bytes of a word, folded: most texts that end with the same two bytes differ in these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Tail {
-    bytes: u32,
-    mask: u32,
-}
-
-impl Tail {
-    fn new(text: &[u8]) -> Self {
-        let (mut bytes, mut mask) = (0, 0);
-        for (place, byte) in text.iter().rev().take_while(|byte| **byte != b' ').take(4).enumerate() {
-            bytes |= u32::from(byte | FOLD) << (place * 8);
-            mask |= 0xff << (place * 8);
-        }
-        Self { bytes, mask }
-    }
 }
 
 impl Breaks {
@@ -69,31 +51,22 @@ impl Breaks {
         let mut spaces = Vec::new();
         for (literal, bytes) in literals.iter().enumerate() {
             for at in 1..bytes.len().saturating_sub(1) {
-                if bytes[at] != b' ' || bytes[at - 1] == b' ' {
-                    continue;
-                }
-                let tail = Tail::new(&bytes[..at]);
-                match at.checked_sub(2) {
-                    Some(before) if bytes[before] != b' ' => {
-                        spaces.push(Space { pair: pair(bytes[before], bytes[at - 1]), tail, literal, at });
-                    }
-                    // A word of one byte may stand after anything.
-                    Some(_) | None => {
-                        let pairs = (0..=u8::MAX).filter(|byte| byte & FOLD != 0).map(|byte| pair(byte, bytes[at - 1]));
-                        spaces.extend(pairs.map(|pair| Space { pair, tail, literal, at }));
-                    }
+                if let Some(width) = WIDTHS.iter().find(|width| **width <= at)
+                    && bytes[at] == b' '
+                    && bytes[at - 1] != b' '
+                {
+                    spaces.push(Space { key: key(last_bytes(&bytes[..at]), *width), literal, at });
                 }
             }
         }
-        spaces.sort_unstable();
-        let mut bits = vec![0; 1 << 10];
+        spaces.sort_unstable_by_key(|space| space.key);
+        let mut bits = vec![0; 1 << (BITS - 6)];
         for space in &spaces {
-            bits[usize::from(space.pair >> 6)] |= 1 << (space.pair & 63);
+            let (word, bit) = slot(space.key);
+            bits[word] |= 1 << bit;
         }
-        let firsts = (0..bits.len()).map(|word| spaces.partition_point(|space| usize::from(space.pair >> 6) < word));
-        let firsts = firsts.collect();
         let longest = literals.iter().map(Vec::len).max().unwrap_or(0);
-        Self { literals, bits, spaces, firsts, longest, several: Finder::new("  ") }
+        Self { literals, bits, spaces, longest, several: Finder::new("  ") }
     }
 
     /// Adds what is cut within `range` of `text`. Returns the number of line breaks there.
@@ -141,7 +114,8 @@ impl Breaks {
     #[cold]
     fn after_json(&self, text: &[u8], at: usize, found: &mut impl FnMut(usize, Place)) {
         let floor = at.saturating_sub(LOOK);
-        let Some(start) = memrchr(b'\n', &text[floor..at]).map_or((floor == 0).then_some(0), |index| Some(floor + index + 1))
+        let Some(start) =
+            memrchr(b'\n', &text[floor..at]).map_or((floor == 0).then_some(0), |index| Some(floor + index + 1))
         else {
             return;
         };
@@ -162,40 +136,64 @@ impl Breaks {
 
     #[inline]
     fn may_cut(&self, before: &[u8]) -> bool {
-        let [.., second, last] = *before else { return !before.is_empty() };
-        let pair = pair(second, last);
-        self.bits[usize::from(pair >> 6)] >> (pair & 63) & 1 != 0
+        let last = last_bytes(before);
+        WIDTHS.iter().any(|width| {
+            let (word, bit) = slot(key(last, *width));
+            self.bits[word] >> bit & 1 != 0
+        })
     }
 
     #[cold]
-    fn confirm(
-        &self,
-        before: &[u8],
-        text: &[u8],
-        at: usize,
-        mut found: impl FnMut(usize),
-    ) {
-        let pair = match *before {
-            [.., second, last] => pair(second, last),
-            [last] => pair(b'\n', last),
-            [] => return,
-        };
-        let spaces = &self.spaces[self.firsts[usize::from(pair >> 6)]..];
-        let spaces = spaces.iter().skip_while(|space| space.pair < pair).take_while(|space| space.pair == pair);
-        let shown_tail = Tail::new(before);
-        let spaces = spaces.filter(|space| (space.tail.bytes ^ shown_tail.bytes) & space.tail.mask == 0);
-        let mut rest_shown = None;
-        for space in spaces {
-            let (begun, rest) = (&self.literals[space.literal][..space.at], &self.literals[space.literal][space.at + 1..]);
-            if !ends_with(before, begun) || !may_follow(&text[at..], rest) {
-                continue;
-            }
-            let shown = rest_shown.get_or_insert_with(|| following(text, at, self.longest));
-            if shown.get(..rest.len()).is_some_and(|text| text.eq_ignore_ascii_case(rest)) {
-                found(space.literal);
+    fn confirm(&self, before: &[u8], text: &[u8], at: usize, mut found: impl FnMut(usize)) {
+        let last = last_bytes(before);
+        let mut shown = None;
+        for key in WIDTHS.map(|width| key(last, width)) {
+            let first = self.spaces.partition_point(|space| space.key < key);
+            for space in self.spaces[first..].iter().take_while(|space| space.key == key) {
+                let literal = &self.literals[space.literal];
+                let (begun, rest) = (&literal[..space.at], &literal[space.at + 1..]);
+                // Blanks inside of what is begun would be an earlier cut.
+                let is_begun = before.len() >= begun.len()
+                    && before[before.len() - begun.len()..].eq_ignore_ascii_case(begun)
+                    && may_follow(&text[at..], rest);
+                if !is_begun {
+                    continue;
+                }
+                let shown = shown.get_or_insert_with(|| following(text, at, self.longest));
+                if shown.get(..rest.len()).is_some_and(|text| text.eq_ignore_ascii_case(rest)) {
+                    found(space.literal);
+                }
             }
         }
     }
+}
+
+const FOLD: u64 = 0x2020_2020_2020_2020;
+
+/// Reads the last eight bytes, the last one in the highest place.
+#[inline]
+fn last_bytes(text: &[u8]) -> u64 {
+    match text.last_chunk::<8>() {
+        Some(last) => u64::from_le_bytes(*last),
+        None => text.iter().fold(0, |read, byte| read >> 8 | u64::from(*byte) << 56),
+    }
+}
+
+/// Returns the last bytes, folded.
+#[inline]
+fn key(last: u64, width: usize) -> u64 {
+    (last | FOLD) >> (64 - width * 8)
+}
+
+#[inline]
+fn slot(key: u64) -> (usize, u64) {
+    let mixed = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - BITS);
+    ((mixed >> 6) as usize, mixed & 63)
+}
+
+#[inline]
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r')
 }
 
 /// Says whether the first word of `rest` stands soon in a text, or may be hidden there.
@@ -206,39 +204,6 @@ fn may_follow(text: &[u8], rest: &[u8]) -> bool {
     let stands = memchr2_iter(byte.to_ascii_lowercase(), byte.to_ascii_uppercase(), near)
         .any(|at| near[at..].get(..first.len()).is_some_and(|text| text.eq_ignore_ascii_case(first)));
     stands || memchr3(0x1b, 0x08, b'\\', near).is_some()
-}
-
-const FOLD: u8 = 0x20;
-
-#[inline]
-fn pair(second: u8, last: u8) -> u16 {
-    u16::from_be_bytes([second | FOLD, last | FOLD])
-}
-
-#[inline]
-fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r')
-}
-
-/// Says whether a text ends with a part of a literal, where any blanks count as one space.
-fn ends_with(text: &[u8], part: &[u8]) -> bool {
-    let mut end = text.len();
-    for wanted in part.iter().rev() {
-        let Some(last) = end.checked_sub(1) else { return false };
-        if *wanted != b' ' {
-            if !text[last].eq_ignore_ascii_case(wanted) {
-                return false;
-            }
-            end = last;
-            continue;
-        }
-        let blanks = text[..end].iter().rev().take_while(|byte| is_blank(**byte)).count();
-        if blanks == 0 {
-            return false;
-        }
-        end -= blanks;
-    }
-    true
 }
 
 /// Returns at least `wanted` bytes of what stands after `at`, as far as it goes: words with one space between.

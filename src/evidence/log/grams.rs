@@ -14,7 +14,7 @@ use super::window::Place;
 /// Shorter literals cannot be found.
 pub const LEAST_BYTES: usize = SHORT;
 
-const LONG: usize = 6;
+const LONG: usize = 7;
 const SHORT: usize = 5;
 /// From here on a literal goes to the table of the long ones.
 const LONG_BYTES: usize = 11;
@@ -119,10 +119,15 @@ impl<const Q: usize> Table<Q> {
             };
             // Any stretch of `stride` grams will do.
             let first = (0..=bytes.len() + 1 - Q - stride).min_by_key(common).unwrap_or(0);
-            grams.extend((first..first + stride).map(|offset| Gram { folded: Self::gram(bytes, offset), literal, offset }));
+            grams.extend((first..first + stride).map(|offset| Gram {
+                folded: Self::gram(bytes, offset),
+                literal,
+                offset,
+            }));
         }
         let slots = || vec![0; SLOTS].try_into().expect("made with that length");
-        let mut table = Self { stride, first: slots(), second: slots(), buckets: vec![0; (1 << BUCKET_BITS) + 1], grams };
+        let mut table =
+            Self { stride, first: slots(), second: slots(), buckets: vec![0; (1 << BUCKET_BITS) + 1], grams };
         table.grams.sort_by_key(|gram| bucket(hash::<Q>(gram.folded)));
         for gram in &table.grams {
             let product = hash::<Q>(gram.folded);
@@ -156,7 +161,12 @@ impl<const Q: usize> Table<Q> {
         }
     }
 
-    fn find_by<const STRIDE: usize>(&self, literals: &[Vec<u8>], area: &Area<'_>, found: &mut impl FnMut(usize, Place)) {
+    fn find_by<const STRIDE: usize>(
+        &self,
+        literals: &[Vec<u8>],
+        area: &Area<'_>,
+        found: &mut impl FnMut(usize, Place),
+    ) {
         let text = area.text;
         let mut at = area.starts.start;
         loop {
@@ -192,7 +202,14 @@ impl<const Q: usize> Table<Q> {
     }
 
     #[cold]
-    fn confirm(&self, literals: &[Vec<u8>], area: &Area<'_>, folded: u64, at: usize, found: &mut impl FnMut(usize, Place)) {
+    fn confirm(
+        &self,
+        literals: &[Vec<u8>],
+        area: &Area<'_>,
+        folded: u64,
+        at: usize,
+        found: &mut impl FnMut(usize, Place),
+    ) {
         let bucket = bucket(hash::<Q>(folded));
         let grams = &self.grams[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize];
         for gram in grams.iter().filter(|gram| gram.folded == folded) {

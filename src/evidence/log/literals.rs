@@ -2,13 +2,9 @@
 //!
 //! The scanner looks for anchors only and runs a regular expression where one was found, so an anchor that can be
 //! missing costs a diagnosis. What is guaranteed of [`anchors`]: every normalised text that the signature matches holds
-//! one of the returned literals, letter case aside,
-//!
-//! - whatever the signature's spaces match, when the literals come from a run without spaces;
-//! - as long as at most one space of the phrase they come from matches something else than one space, when they are
-//!   its two halves. CMake wraps at 77 columns, pip and others somewhere; a phrase is cut into halves of at most 28
-//!   bytes each, one of which a single break leaves whole. A phrase never goes over the end of a sentence, where CMake
-//!   prints two blanks.
+//! one of the returned literals, letter case aside, where each space of a literal may be what a space of a signature
+//! matches: a line break, several blanks. `breaks` finds literals that something cut so; a phrase never goes over the end
+//! of a sentence, where CMake prints two blanks.
 //!
 //! A space that no tool breaks is written `\ `: it is as good as a letter.
 //!
@@ -19,9 +15,10 @@ use std::fmt;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
-/// What an anchor should have; the scanner looks at fewer places the longer the shortest anchor is.
+/// What an anchor should have, and must have with spaces: `not found` is everywhere. The scanner looks at fewer places the
+/// longer the shortest anchor is.
 pub const GOOD_BYTES: usize = 11;
-/// What an anchor must have; so short ones have a second, slower search.
+/// What an anchor must have; for those under [`GOOD_BYTES`] the scanner would go over each log a second time.
 pub const LEAST_BYTES: usize = 8;
 /// From here on ordinary text hardly ever holds an anchor.
 const TELLING_BYTES: usize = 16;
@@ -51,9 +48,8 @@ impl fmt::Display for AnchorError {
             Self::Syntax { message } => write!(formatter, "not a regular expression: {message}"),
             Self::NoAnchor { best } => write!(
                 formatter,
-                "no usable anchor (longest literal: `{best}`): every alternative needs {LEAST_BYTES} literal bytes (better \
-                 {GOOD_BYTES}) without a space, or as many on either side of a space, not just a word of every log; \
-                 a space that is never a line break may be written `\\ `"
+                "no usable anchor (longest literal: `{best}`): every alternative needs {LEAST_BYTES} literal bytes \
+                 without a space, or {GOOD_BYTES} with spaces (better {TELLING_BYTES}), not just a word of every log"
             ),
         }
     }
@@ -349,7 +345,7 @@ fn cross(left: &[Vec<u8>], right: &[Vec<u8>]) -> Option<Set> {
     Some(pairs.collect())
 }
 
-/// Takes the best anchor out of one literal: a run without spaces, or two halves of a phrase.
+/// Takes the best anchor out of one literal: a run without spaces, or whole words of a phrase.
 fn cut(literal: &str) -> Option<Choice> {
     let mut best = None;
     for phrase in phrases(literal) {
@@ -403,12 +399,15 @@ fn cut_phrase(phrase: &str, plain: bool) -> Option<Choice> {
 
 fn choice(plain: bool, unbroken: bool, piece: &str) -> Option<Choice> {
     let bytes = piece.len();
-    if bytes < LEAST_BYTES || is_common(piece) {
+    if bytes < if unbroken { LEAST_BYTES } else { GOOD_BYTES } || is_common(piece) {
         return None;
     }
     let first = piece.split([' ', BREAK]).find(|word| !word.is_empty()).unwrap_or_default();
-    let worded = first.len() >= 3 && first.bytes().any(|byte| byte.is_ascii_alphanumeric() || byte >= 0x80);
-    let quality = Quality { long: bytes >= GOOD_BYTES, telling: bytes >= TELLING_BYTES, plain, unbroken, worded, bytes };
+    let worded = first.len() >= 3
+        && first.bytes().any(|byte| byte.is_ascii_alphanumeric() || byte >= 0x80)
+        && !LAST_WORDS.split(' ').any(|word| first.eq_ignore_ascii_case(word));
+    let quality =
+        Quality { long: bytes >= GOOD_BYTES, telling: bytes >= TELLING_BYTES, plain, unbroken, worded, bytes };
     Some(Choice { quality, pieces: vec![piece.replace(BREAK, " ")] })
 }
 
@@ -431,6 +430,11 @@ const COMMON_WORDS: &str = "argument arguments building candidate checking colle
     previous previously processing reference referenced requested required requirement requirements running \
     satisfied searching skipping standard successful successfully template undefined uninstall unknown unused \
     variable variables version virtual warning warnings writing";
+
+/// Words that lines of good builds end with.
+const LAST_WORDS: &str = "compiled copied created done error errors exists failed finished found installed library loaded \
+    module name needed none object ops option output package passed required running skipped started status success successfully supported test tests \
+    unknown used version yes";
 
 /// Whole words, where enough of them are left.
 fn first_bytes(text: &str, most: usize) -> &str {

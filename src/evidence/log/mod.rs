@@ -16,6 +16,8 @@ mod decode;
 mod grams;
 mod hidden;
 mod kept;
+#[cfg(test)]
+mod laws;
 pub mod literals;
 mod normalise;
 mod pattern;
