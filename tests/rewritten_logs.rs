@@ -4,97 +4,11 @@
 
 mod support;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 
-use build_fix::cli::vocabulary::vocabulary;
-use build_fix::diagnosis::{Evidence, Origin, PatternOwner, candidates, examine, rank};
-use build_fix::evidence::log::{LogScan, Pattern, Scanner};
-use build_fix::evidence::{GitState, LocalHost};
-use build_fix::os::AbsPath;
-use build_fix::recipe::catalogue::Catalogue;
-use build_fix::recipe::{Recipe, Role, Values};
-
-use support::labelled::{Case, cases, known, mistakes, root};
-
-/// All recipes, in this process: a thousand logs are too many for a process each.
-struct Diagnosis {
-    recipes: BTreeMap<String, Recipe>,
-    scanner: Scanner,
-    owners: Vec<PatternOwner>,
-    required: BTreeMap<String, Vec<usize>>,
-    host: LocalHost,
-}
-
-struct NoGit;
-
-impl GitState for NoGit {
-    fn top_level(&self) -> Option<&AbsPath> {
-        None
-    }
-
-    fn tracks(&self, _: &AbsPath) -> bool {
-        false
-    }
-}
-
-impl Diagnosis {
-    fn new() -> Self {
-        let catalogue = Catalogue::embedded();
-        let mut required: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        let (mut patterns, mut owners) = (Vec::new(), Vec::new());
-        for pattern in catalogue.patterns() {
-            let recipe = pattern.entry.id.to_string();
-            if pattern.role == Role::Required {
-                let signatures = required.entry(recipe.clone()).or_default();
-                if !signatures.contains(&pattern.signature) {
-                    signatures.push(pattern.signature);
-                }
-            }
-            patterns.push(Pattern {
-                regex: pattern.regex.to_owned(),
-                anchors: pattern.anchors.iter().map(ToString::to_string).collect(),
-                lines: pattern.lines.max(1),
-            });
-            let (signature, role, lines, side) = (pattern.signature, pattern.role, pattern.lines, pattern.side);
-            owners.push(PatternOwner { recipe, signature, role, lines, side });
-        }
-        let host = LocalHost::new(AbsPath::new(root()).unwrap(), [], Box::new(NoGit));
-        let vocabulary = vocabulary();
-        let recipes =
-            catalogue.entries().iter().map(|entry| (entry.id.to_string(), entry.recipe(&vocabulary).unwrap()));
-        Self { recipes: recipes.collect(), scanner: Scanner::new(patterns), owners, required, host }
-    }
-
-    /// What `fix diagnose --log-only --json` says of a log, as far as labels go.
-    fn of(&self, log: &[u8]) -> Vec<serde_json::Value> {
-        let logs = [self.scanner.scan("log", log).unwrap()];
-        let findings = self.findings(&logs);
-        findings
-            .into_iter()
-            .map(|finding| {
-                let params = finding.params();
-                let params: BTreeMap<_, _> = params.iter().map(|(name, value)| (name, value.to_list())).collect();
-                serde_json::json!({ "id": finding.recipe.id, "params": params })
-            })
-            .collect()
-    }
-
-    fn findings(&self, logs: &[LogScan]) -> Vec<build_fix::diagnosis::Finding> {
-        let set = Values::new();
-        let evidence = Evidence {
-            logs,
-            patterns: &self.owners,
-            host: &self.host,
-            origin: Origin::Elsewhere,
-            command: None,
-            set: &set,
-        };
-        let found = candidates(logs, &self.owners, &self.required);
-        rank(found.iter().filter_map(|id| examine(&self.recipes[id], &evidence)).collect())
-    }
-}
+use support::in_process::Diagnosis;
+use support::labelled::{Case, cases, known, mistakes};
 
 /// Positive cases in UTF-8, as other encodings cannot be rewritten byte by byte.
 fn positives() -> Vec<(Case, Vec<u8>)> {
@@ -198,6 +112,68 @@ fn logs_behind_prefixes() {
                 writeln!(rewritten, "{}", prefixer(number, line)).unwrap();
             }
             for mistake in mistakes(case, &diagnosis.of(&rewritten), &known) {
+                if !plain.contains(&mistake) {
+                    wrong.push(format!("{name}: {}: {mistake}", case.name));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The whole log, rewritten by something that it went through.
+type Rewriter = fn(&str) -> Vec<u8>;
+
+const FILLER: &str = "[1/9] Building CXX object lib/CMakeFiles/x.dir/x.cpp.o";
+
+const REWRITERS: &[(&str, Rewriter)] = &[
+    ("CRLF", |log| log.replace("\r\n", "\n").replace('\n', "\r\n").into_bytes()),
+    ("UTF-16 with a mark", |log| {
+        "\u{feff}".encode_utf16().chain(log.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    }),
+    ("UTF-16, big endian", |log| {
+        "\u{feff}".encode_utf16().chain(log.encode_utf16()).flat_map(u16::to_be_bytes).collect()
+    }),
+    ("colours around lines", |log| each_line(log, |line| format!("\u{1b}[1;31m{line}\u{1b}[0m"))),
+    ("colours inside", |log| each_line(log, |line| line.replace(' ', "\u{1b}[0m \u{1b}[1m"))),
+    ("progress before", |log| {
+        // Of an empty line the progress would be what a terminal shows.
+        each_line(log, |line| if line.trim().is_empty() { line.to_owned() } else { format!(" 10%\r 99%\r{line}") })
+    }),
+    ("JSON of docker", |log| {
+        each_line(log, |line| serde_json::json!({ "log": format!("{line}\n"), "stream": "stderr" }).to_string())
+    }),
+    ("JSON of a logger", |log| {
+        each_line(log, |line| serde_json::json!({ "level": "error", "message": line }).to_string())
+    }),
+    ("a thousand lines around", |log| {
+        let filler = format!("{FILLER}\n").repeat(1000);
+        format!("{filler}{log}\n{filler}").into_bytes()
+    }),
+    ("a launcher in a launcher", |log| each_line(log, |line| format!("[default0]:[rank0]: {line}"))),
+    ("GitHub", |log| each_line(log, |line| format!("2026-03-14T09:21:34.1156676Z {line}"))),
+    ("GitLab", |log| each_line(log, |line| format!("2026-03-14T09:21:34.115667Z 01E {line}"))),
+    ("pytest", |log| each_line(log, |line| format!("E   {line}"))),
+];
+
+fn each_line(log: &str, rewrite: impl Fn(&str) -> String) -> Vec<u8> {
+    log.lines().map(|line| rewrite(line) + "\n").collect::<String>().into_bytes()
+}
+
+/// What a program between the failure and its reader does to all lines alike changes no answer.
+#[test]
+fn logs_rewritten_as_a_whole() {
+    let (diagnosis, known, positives) = (Diagnosis::new(), known(), positives());
+    let mut wrong = Vec::new();
+    for (case, log) in &positives {
+        let log = String::from_utf8_lossy(log);
+        let plain = mistakes(case, &diagnosis.of(log.as_bytes()), &known);
+        for (name, rewriter) in REWRITERS {
+            // JSON inside of JSON is taken out once.
+            if name.starts_with("JSON") && log.contains("{\"") {
+                continue;
+            }
+            for mistake in mistakes(case, &diagnosis.of(&rewriter(&log)), &known) {
                 if !plain.contains(&mistake) {
                     wrong.push(format!("{name}: {}: {mistake}", case.name));
                 }

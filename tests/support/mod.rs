@@ -5,6 +5,7 @@ pub mod ascend;
 pub mod conda;
 pub mod environment;
 pub mod index;
+pub mod in_process;
 pub mod labelled;
 pub mod llvm_mini;
 pub mod mini_triton;

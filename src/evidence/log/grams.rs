@@ -1,52 +1,36 @@
 //! The prefilter: finds all literals in one pass that looks at one short gram every few bytes.
 //!
 //! A literal of `m` bytes holds, wherever it stands, a gram of `q` bytes at one of any `m - q + 1` neighbouring places.
-//! So it is enough to look every `m - q + 1` bytes: hash the gram, test one bit of a table, and only on a hit compare
-//! literals. The cost does not grow with the number of literals and no step depends on the one before, so the loads
-//! overlap. Letters are folded by setting one bit, which costs nothing. Two tables: long literals pay for a wide
-//! stride, the few short ones have a pass of their own, so that they do not narrow it.
+//! So it is enough to look every `m - q + 1` bytes: hash the gram, test a slot in either of two tables, and only on a
+//! hit compare literals. The cost does not grow with the number of literals and no step depends on the one before, so
+//! the loads overlap. Letters are folded by setting one bit, which costs nothing. The few literals that are too short
+//! for the stride have a pass of their own, if there are any.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Where a literal stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Found {
-    pub start: usize,
-    pub end: usize,
-    pub literal: usize,
-}
+use super::breaks::Breaks;
+use super::window::Place;
 
 /// Shorter literals cannot be found.
 pub const LEAST_BYTES: usize = SHORT;
 
-const LONG: usize = 8;
+const LONG: usize = 7;
 const SHORT: usize = 5;
 /// From here on a literal goes to the table of the long ones.
-const LONG_BYTES: usize = 12;
-const MOST_STRIDE: usize = 9;
-/// 32 KiB a table: most of it stays in the nearest cache, and random text hits less than one bit in a hundred.
-const WORD_BITS: u32 = 12;
-const WORDS: usize = 1 << WORD_BITS;
+const LONG_BYTES: usize = 11;
+const MOST_STRIDE: usize = 7;
+/// Two tables of 32 KiB, of which few lines are in use at a time; random text passes less than one time in a thousand.
+const SLOT_BITS: u32 = 15;
+const SLOTS: usize = 1 << SLOT_BITS;
+/// Grams that passed are looked up in so many buckets.
+const BUCKET_BITS: u32 = 13;
 /// Grams looked at in one round.
 const ROUND: usize = 8;
 const FOLD: u64 = 0x2020_2020_2020_2020;
+const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// What good builds print all the time: a literal is looked for by a part of it that does not stand here.
-const ORDINARY: &[u8] = b"[12/99] Building CXX object lib/CMakeFiles/dir/src/file.cpp.o Linking CXX static library shared \
-    executable /usr/bin/c++ -DNDEBUG -D_GNU_SOURCE -I/home/user/build/include -isystem -Wall -Wextra -Wno-unused-parameter \
-    -Werror -fPIC -std=gnu++17 -MD -MT -MF /usr/lib/x86_64-linux-gnu/ third_party/ tools/ test/ unittest python3.11 \
-    site-packages /opt/llvm/bin/ -- Looking for -- Found -- Performing Test HAVE -- Success -- Failed - not found \
-    -- Could NOT find (missing: LIBRARY INCLUDE_DIR) -- Check for working C compiler: /usr/bin/cc - skipped \
-    -- Detecting CXX compiler ABI info - done compile features - done -- The CXX compiler identification is GNU \
-    -- Configuring done -- Generating done -- Build files have been written to: warning: unused variable \
-    [-Wunused-variable] note: in instantiation of member function requested here In file included from required from \
-    error undefined reference to symbol Collecting Downloading https://files.pythonhosted.org/packages Requirement \
-    already satisfied: in /usr/lib/python3/dist-packages Installing collected packages: Successfully installed \
-    Building wheels for collected packages: running build_ext running egg_info copying adding creating build/lib \
-    writing manifest file 'SOURCES.txt' reading Traceback (most recent call last): File line in <module> return \
-    self. import raise Error Exception make[1]: Entering directory Leaving directory Nothing to be done for 'all'. \
-    WARNING: The directory is not writable by the current user. Created Release Debug passed failed errors";
+const ORDINARY: &[u8] = include_bytes!("ordinary.txt");
 
 /// Finds any of a fixed set of literals, ASCII case aside.
 #[derive(Debug)]
@@ -55,6 +39,7 @@ pub struct Literals {
     long: Option<Table<LONG>>,
     short: Option<Table<SHORT>>,
     longest: usize,
+    breaks: Breaks,
 }
 
 impl Literals {
@@ -67,19 +52,25 @@ impl Literals {
             long: Table::new(&literals, &of(LONG_BYTES..usize::MAX)),
             short: Table::new(&literals, &of(SHORT..LONG_BYTES)),
             longest: literals.iter().map(Vec::len).max().unwrap_or(0),
+            breaks: Breaks::new(literals.clone()),
             literals,
         }
     }
 
-    /// Appends what starts in `range`, in no order; text after it may be looked at.
-    pub fn find(&self, text: &[u8], range: Range<usize>, found: &mut Vec<Found>) {
+    /// Finds the same literals where they are cut at a space.
+    pub fn breaks(&self) -> &Breaks {
+        &self.breaks
+    }
+
+    /// Adds what starts in `range`, in no order; text after it may be looked at.
+    pub fn find(&self, text: &[u8], range: Range<usize>, mut found: impl FnMut(usize, Place)) {
         let end = range.end.min(text.len());
         let area = Area { text: &text[..(end + self.longest).min(text.len())], starts: range.start..end };
         if let Some(table) = &self.long {
-            table.find(&self.literals, &area, found);
+            table.find(&self.literals, &area, &mut found);
         }
         if let Some(table) = &self.short {
-            table.find(&self.literals, &area, found);
+            table.find(&self.literals, &area, &mut found);
         }
     }
 }
@@ -91,7 +82,7 @@ struct Area<'a> {
 }
 
 /// One gram of a literal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 struct Gram {
     folded: u64,
     literal: usize,
@@ -102,36 +93,51 @@ struct Gram {
 #[derive(Debug)]
 struct Table<const Q: usize> {
     stride: usize,
-    /// A bit for each gram's hash.
-    bits: Box<[u64; WORDS]>,
-    /// Sorted.
+    /// One bit for each gram, the same in either, at places that differ.
+    first: Box<[u8; SLOTS]>,
+    second: Box<[u8; SLOTS]>,
+    /// Where the grams of each bucket begin, and in the end their number.
+    buckets: Vec<u32>,
+    /// In the order of their buckets.
     grams: Vec<Gram>,
 }
 
 impl<const Q: usize> Table<Q> {
     const MASK: u64 = if Q == 8 { u64::MAX } else { (1 << (Q * 8)) - 1 };
+    /// Leaves nothing of the bytes after a gram in the product.
+    const FACTOR: u64 = MIX << (64 - Q * 8);
 
     fn new(literals: &[Vec<u8>], chosen: &[usize]) -> Option<Self> {
         let shortest = chosen.iter().map(|index| literals[*index].len()).min()?;
         let stride = (shortest + 1 - Q).min(MOST_STRIDE);
-        let bits = vec![0; WORDS].try_into().expect("made with that length");
-        let mut table = Self { stride, bits, grams: Vec::new() };
-        let ordinary: BTreeSet<u64> = (0..=ORDINARY.len() - Q).map(|at| Self::gram(ORDINARY, at)).collect();
+        let ordinary = Ordinary::new(Q);
+        let mut grams = Vec::new();
         for &literal in chosen {
             let bytes = &literals[literal];
             let common = |first: &usize| {
-                (*first..first + stride).filter(|at| ordinary.contains(&Self::gram(bytes, *at))).count()
+                (*first..first + stride).map(|at| ordinary.count(hash::<Q>(Self::gram(bytes, at)))).sum::<u32>()
             };
             // Any stretch of `stride` grams will do.
             let first = (0..=bytes.len() + 1 - Q - stride).min_by_key(common).unwrap_or(0);
-            for offset in first..first + stride {
-                let folded = Self::gram(bytes, offset);
-                let (word, bit) = hash(folded);
-                table.bits[word] |= 1 << bit;
-                table.grams.push(Gram { folded, literal, offset });
-            }
+            grams.extend((first..first + stride).map(|offset| Gram {
+                folded: Self::gram(bytes, offset),
+                literal,
+                offset,
+            }));
         }
-        table.grams.sort_unstable();
+        let slots = || vec![0; SLOTS].try_into().expect("made with that length");
+        let mut table =
+            Self { stride, first: slots(), second: slots(), buckets: vec![0; (1 << BUCKET_BITS) + 1], grams };
+        table.grams.sort_by_key(|gram| bucket(hash::<Q>(gram.folded)));
+        for gram in &table.grams {
+            let product = hash::<Q>(gram.folded);
+            table.first[first(product)] |= 1 << (product >> 32 & 7);
+            table.second[second(product)] |= 1 << (product >> 32 & 7);
+            table.buckets[bucket(product) + 1] += 1;
+        }
+        for index in 0..1 << BUCKET_BITS {
+            table.buckets[index + 1] += table.buckets[index];
+        }
         Some(table)
     }
 
@@ -142,7 +148,7 @@ impl<const Q: usize> Table<Q> {
         (u64::from_le_bytes(bytes) | FOLD) & Self::MASK
     }
 
-    fn find(&self, literals: &[Vec<u8>], area: &Area<'_>, found: &mut Vec<Found>) {
+    fn find(&self, literals: &[Vec<u8>], area: &Area<'_>, found: &mut impl FnMut(usize, Place)) {
         // The stride as a constant lets the compiler drop all bounds checks of a round.
         match self.stride {
             1 => self.find_by::<1>(literals, area, found),
@@ -151,23 +157,26 @@ impl<const Q: usize> Table<Q> {
             4 => self.find_by::<4>(literals, area, found),
             5 => self.find_by::<5>(literals, area, found),
             6 => self.find_by::<6>(literals, area, found),
-            7 => self.find_by::<7>(literals, area, found),
-            8 => self.find_by::<8>(literals, area, found),
             _ => self.find_by::<MOST_STRIDE>(literals, area, found),
         }
     }
 
-    fn find_by<const STRIDE: usize>(&self, literals: &[Vec<u8>], area: &Area<'_>, found: &mut Vec<Found>) {
+    fn find_by<const STRIDE: usize>(
+        &self,
+        literals: &[Vec<u8>],
+        area: &Area<'_>,
+        found: &mut impl FnMut(usize, Place),
+    ) {
         let text = area.text;
         let mut at = area.starts.start;
         loop {
             while let Some(round) = text.get(at..at + ROUND * STRIDE + 8) {
-                let mut any = 0;
+                let mut any = 0u8;
                 for index in 0..ROUND {
                     let bytes = &round[index * STRIDE..index * STRIDE + 8];
-                    any |= self.shifted(u64::from_le_bytes(bytes.try_into().expect("eight bytes were cut")));
+                    any |= self.passes(u64::from_le_bytes(bytes.try_into().expect("eight bytes were cut")));
                 }
-                if any & 1 != 0 {
+                if any != 0 {
                     break;
                 }
                 at += ROUND * STRIDE;
@@ -177,7 +186,7 @@ impl<const Q: usize> Table<Q> {
                     return;
                 }
                 let gram = Self::gram(text, at);
-                if self.shifted(gram) & 1 != 0 {
+                if self.passes(gram) != 0 {
                     self.confirm(literals, area, gram, at, found);
                 }
                 at += STRIDE;
@@ -185,44 +194,91 @@ impl<const Q: usize> Table<Q> {
         }
     }
 
-    /// Returns the bit of a gram in the lowest place, others above it.
+    /// Returns zero for a gram that is not known, and for nearly no other.
     #[inline(always)]
-    fn shifted(&self, bytes: u64) -> u64 {
-        let (word, bit) = hash((bytes | FOLD) & Self::MASK);
-        self.bits[word] >> bit
+    fn passes(&self, bytes: u64) -> u8 {
+        let product = hash::<Q>(bytes | FOLD);
+        self.first[first(product)] & self.second[second(product)]
     }
 
-    fn confirm(&self, literals: &[Vec<u8>], area: &Area<'_>, folded: u64, at: usize, found: &mut Vec<Found>) {
-        let first = self.grams.partition_point(|gram| gram.folded < folded);
-        for gram in self.grams[first..].iter().take_while(|gram| gram.folded == folded) {
+    #[cold]
+    fn confirm(
+        &self,
+        literals: &[Vec<u8>],
+        area: &Area<'_>,
+        folded: u64,
+        at: usize,
+        found: &mut impl FnMut(usize, Place),
+    ) {
+        let bucket = bucket(hash::<Q>(folded));
+        let grams = &self.grams[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize];
+        for gram in grams.iter().filter(|gram| gram.folded == folded) {
             let Some(start) = at.checked_sub(gram.offset) else { continue };
             let literal = &literals[gram.literal];
             let Some(text) = area.text.get(start..start + literal.len()) else { continue };
             if area.starts.contains(&start) && text.eq_ignore_ascii_case(literal) {
-                found.push(Found { start, end: start + literal.len(), literal: gram.literal });
+                found(gram.literal, Place { start, end: start + literal.len() });
             }
         }
     }
 }
 
-/// Returns the word and the bit of a gram.
+/// Mixes the first `Q` bytes, which are folded; the high bits are good.
 #[inline(always)]
-fn hash(folded: u64) -> (usize, u32) {
-    let mixed = folded.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    ((mixed >> (64 - WORD_BITS)) as usize, (mixed >> 40) as u32 & 63)
+fn hash<const Q: usize>(folded: u64) -> u64 {
+    folded.wrapping_mul(Table::<Q>::FACTOR)
+}
+
+#[inline(always)]
+fn first(product: u64) -> usize {
+    (product >> (64 - SLOT_BITS)) as usize
+}
+
+#[inline(always)]
+fn second(product: u64) -> usize {
+    (product >> (64 - 2 * SLOT_BITS)) as usize & (SLOTS - 1)
+}
+
+fn bucket(product: u64) -> usize {
+    (product >> (64 - BUCKET_BITS)) as usize
+}
+
+/// How often the grams of ordinary text stand there, roughly.
+struct Ordinary {
+    counts: Vec<u16>,
+}
+
+impl Ordinary {
+    const BITS: u32 = 16;
+
+    fn new(q: usize) -> Self {
+        let mut counts = vec![0u16; 1 << Self::BITS];
+        for gram in ORDINARY.windows(q) {
+            let mut bytes = [0; 8];
+            bytes[..q].copy_from_slice(gram);
+            let product = (u64::from_le_bytes(bytes) | FOLD).wrapping_mul(MIX << (64 - q * 8));
+            let count = &mut counts[(product >> (64 - Self::BITS)) as usize];
+            *count = count.saturating_add(1);
+        }
+        Self { counts }
+    }
+
+    fn count(&self, product: u64) -> u32 {
+        u32::from(self.counts[(product >> (64 - Self::BITS)) as usize])
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn naive(literals: &[&str], text: &[u8], from: usize, to: usize) -> Vec<Found> {
+    fn naive(literals: &[&str], text: &[u8], from: usize, to: usize) -> Vec<(usize, Place)> {
         let mut found = Vec::new();
         for (index, literal) in literals.iter().enumerate() {
             for start in from..to.min(text.len()) {
                 let end = start + literal.len();
                 if end <= text.len() && text[start..end].eq_ignore_ascii_case(literal.as_bytes()) {
-                    found.push(Found { start, end, literal: index });
+                    found.push((index, Place { start, end }));
                 }
             }
         }
@@ -249,7 +305,7 @@ mod tests {
                         for (from, to) in [(0, text.len()), (before, before + 1), (before + 1, text.len()), (0, before)]
                         {
                             let mut found = Vec::new();
-                            tables.find(&text, from..to, &mut found);
+                            tables.find(&text, from..to, |literal, place| found.push((literal, place)));
                             found.sort_unstable();
                             assert_eq!(
                                 found,
@@ -266,7 +322,7 @@ mod tests {
     #[test]
     fn without_literals_nothing_is_found() {
         let mut found = Vec::new();
-        Literals::new(Vec::new()).find(b"text", 0..4, &mut found);
+        Literals::new(Vec::new()).find(b"text", 0..4, |literal, _| found.push(literal));
         assert!(found.is_empty());
     }
 }

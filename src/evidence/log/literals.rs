@@ -2,13 +2,9 @@
 //!
 //! The scanner looks for anchors only and runs a regular expression where one was found, so an anchor that can be
 //! missing costs a diagnosis. What is guaranteed of [`anchors`]: every normalised text that the signature matches holds
-//! one of the returned literals, letter case aside,
-//!
-//! - whatever the signature's spaces match, when the literals come from a run without spaces;
-//! - as long as at most one space of the phrase they come from matches something else than one space, when they are
-//!   its two halves. CMake wraps at 77 columns, pip and others somewhere; a phrase is cut into halves of at most 28
-//!   bytes each, one of which a single break leaves whole. A phrase never goes over the end of a sentence, where CMake
-//!   prints two blanks.
+//! one of the returned literals, letter case aside, where each space of a literal may be what a space of a signature
+//! matches: a line break, several blanks. `breaks` finds literals that something cut so; a phrase never goes over the end
+//! of a sentence, where CMake prints two blanks.
 //!
 //! A space that no tool breaks is written `\ `: it is as good as a letter.
 //!
@@ -19,10 +15,13 @@ use std::fmt;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
-/// What an anchor should have; the scanner looks at fewer places the longer the shortest anchor is.
-pub const GOOD_BYTES: usize = 12;
-/// What an anchor must have; so short ones have a second, slower search.
+/// What an anchor should have, and must have with spaces: `not found` is everywhere. The scanner looks at fewer places the
+/// longer the shortest anchor is.
+pub const GOOD_BYTES: usize = 11;
+/// What an anchor must have; for those under [`GOOD_BYTES`] the scanner would go over each log a second time.
 pub const LEAST_BYTES: usize = 8;
+/// From here on ordinary text hardly ever holds an anchor.
+const TELLING_BYTES: usize = 16;
 /// What a space of a signature matches: blanks, a line break with its indentation, empty lines.
 const BLANK: &str = r"[ \t\r\n]+";
 /// Stands for [`BLANK`] in literals. A signature that means this control character itself has no anchor there.
@@ -49,9 +48,8 @@ impl fmt::Display for AnchorError {
             Self::Syntax { message } => write!(formatter, "not a regular expression: {message}"),
             Self::NoAnchor { best } => write!(
                 formatter,
-                "no usable anchor (longest literal: `{best}`): every alternative needs {LEAST_BYTES} literal bytes (better \
-                 {GOOD_BYTES}) without a space, or as many on either side of a space, not just a word of every log; \
-                 a space that is never a line break may be written `\\ `"
+                "no usable anchor (longest literal: `{best}`): every alternative needs {LEAST_BYTES} literal bytes \
+                 without a space, or {GOOD_BYTES} with spaces (better {TELLING_BYTES}), not just a word of every log"
             ),
         }
     }
@@ -134,10 +132,14 @@ struct Choice {
 struct Quality {
     /// At least [`GOOD_BYTES`].
     long: bool,
+    /// At least [`TELLING_BYTES`].
+    telling: bool,
     /// Free of what writers of JSON escape.
     plain: bool,
     /// Free of spaces: no line break can cut it.
     unbroken: bool,
+    /// Begins with a word: at lines that end with less, the next one would have to be looked at too often.
+    worded: bool,
     /// Of the shortest piece.
     bytes: usize,
 }
@@ -180,7 +182,9 @@ impl Search {
     fn of_sequence(&mut self, parts: &[Hir]) -> Option<Choice> {
         let mut best: Option<Choice> = None;
         let mut stretch: Set = vec![Vec::new()];
-        for part in parts {
+        let mut flat = Vec::new();
+        flatten(parts, &mut flat);
+        for part in flat {
             let longer = exact(part).and_then(|set| cross(&stretch, &set));
             if let Some(longer) = longer {
                 // Taken before it branches as well: fewer literals may be as good.
@@ -218,6 +222,17 @@ impl Search {
             });
         }
         all
+    }
+}
+
+/// A group's parts are neighbours of what stands around it.
+fn flatten<'a>(parts: &'a [Hir], out: &mut Vec<&'a Hir>) {
+    for part in parts {
+        match part.kind() {
+            HirKind::Concat(parts) => flatten(parts, out),
+            HirKind::Capture(capture) => flatten(std::slice::from_ref(&capture.sub), out),
+            _ => out.push(part),
+        }
     }
 }
 
@@ -330,7 +345,7 @@ fn cross(left: &[Vec<u8>], right: &[Vec<u8>]) -> Option<Set> {
     Some(pairs.collect())
 }
 
-/// Takes the best anchor out of one literal: a run without spaces, or two halves of a phrase.
+/// Takes the best anchor out of one literal: a run without spaces, or whole words of a phrase.
 fn cut(literal: &str) -> Option<Choice> {
     let mut best = None;
     for phrase in phrases(literal) {
@@ -373,26 +388,34 @@ fn cut_phrase(phrase: &str, plain: bool) -> Option<Choice> {
     let phrase = phrase.trim_matches(BREAK);
     let mut best = None;
     for run in phrase.split(BREAK) {
-        better(&mut best, choice(plain, true, vec![first_bytes(run, PIECE_BYTES)]));
+        better(&mut best, choice(plain, true, first_bytes(run, PIECE_BYTES)));
     }
-    for (space, _) in phrase.match_indices(BREAK) {
-        let halves = vec![last_bytes(&phrase[..space], PIECE_BYTES), first_bytes(&phrase[space + 1..], PIECE_BYTES)];
-        better(&mut best, choice(plain, false, halves));
+    let starts = phrase.match_indices(BREAK).map(|(space, _)| space + 1);
+    for start in std::iter::once(0).chain(starts) {
+        better(&mut best, choice(plain, false, first_bytes(&phrase[start..], PIECE_BYTES)));
     }
     best
 }
 
-fn choice(plain: bool, unbroken: bool, pieces: Vec<&str>) -> Option<Choice> {
-    let bytes = pieces.iter().map(|piece| piece.len()).min()?;
-    if bytes < LEAST_BYTES || pieces.iter().any(|piece| is_common(piece)) {
+fn choice(plain: bool, unbroken: bool, piece: &str) -> Option<Choice> {
+    let bytes = piece.len();
+    if bytes < if unbroken { LEAST_BYTES } else { GOOD_BYTES } || is_common(piece) {
         return None;
     }
-    let pieces = pieces.into_iter().map(|piece| piece.replace(BREAK, " ")).collect();
-    Some(Choice { quality: Quality { long: bytes >= GOOD_BYTES, plain, unbroken, bytes }, pieces })
+    let first = piece.split([' ', BREAK]).find(|word| !word.is_empty()).unwrap_or_default();
+    let worded = first.len() >= 3
+        && first.bytes().any(|byte| byte.is_ascii_alphanumeric() || byte >= 0x80)
+        && !LAST_WORDS.split(' ').any(|word| first.eq_ignore_ascii_case(word));
+    let quality =
+        Quality { long: bytes >= GOOD_BYTES, telling: bytes >= TELLING_BYTES, plain, unbroken, worded, bytes };
+    Some(Choice { quality, pieces: vec![piece.replace(BREAK, " ")] })
 }
 
 /// A single word that logs are full of would be tried too often.
 fn is_common(piece: &str) -> bool {
+    if piece.trim_matches([' ', BREAK]).contains([' ', BREAK]) {
+        return false;
+    }
     let word = piece.trim_matches(|character: char| character.is_ascii_punctuation()).to_ascii_lowercase();
     word.len() < 4 || COMMON_WORDS.split(' ').any(|common| common == word)
 }
@@ -408,6 +431,11 @@ const COMMON_WORDS: &str = "argument arguments building candidate checking colle
     satisfied searching skipping standard successful successfully template undefined uninstall unknown unused \
     variable variables version virtual warning warnings writing";
 
+/// Words that lines of good builds end with.
+const LAST_WORDS: &str = "compiled copied created done error errors exists failed finished found installed library loaded \
+    module name needed none object ops option output package passed required running skipped started status success successfully supported test tests \
+    unknown used version yes";
+
 /// Whole words, where enough of them are left.
 fn first_bytes(text: &str, most: usize) -> &str {
     if text.len() <= most {
@@ -417,17 +445,6 @@ fn first_bytes(text: &str, most: usize) -> &str {
     match head.rfind([' ', BREAK]) {
         Some(space) if space >= WORDS_BYTES => &head[..space],
         _ => head.trim_end_matches(BREAK),
-    }
-}
-
-fn last_bytes(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let tail = &text[text.ceil_char_boundary(text.len() - most)..];
-    match tail.find([' ', BREAK]) {
-        Some(space) if tail.len() - space > WORDS_BYTES => &tail[space + 1..],
-        _ => tail.trim_start_matches(BREAK),
     }
 }
 

@@ -5,23 +5,21 @@ fn anchors_of_signatures() {
     let table: &[(&str, &[&str])] = &[
         (
             r"The following imported targets are referenced, but are missing: (?P<missing_targets>[\w: -]+)",
-            &["following imported targets", "are referenced, but are"],
+            &["referenced, but are missing:"],
         ),
-        ("is not a full path and was not found in the PATH", &["is not a full path and", "was not found in the PATH"]),
-        (
-            r"ld\.lld: error: unable to find library -l(?P<missing_library>[\w.+-]+)",
-            &["ld.lld: error: unable", "to find library -l"],
-        ),
-        (r"/bin/sh: (?:1: |line 1: )?(?P<missing_tool>\S+): not found", &["/bin/sh:"]),
+        ("is not a full path and was not found in the PATH", &["not a full path and was not"]),
+        (r"ld\.lld: error: unable to find library -l(?P<missing_library>[\w.+-]+)", &["unable to find library -l"]),
+        (r"/bin/sh: (?:1: |line 1: )?(?P<missing_tool>\S+): not found", &[": not found"]),
+        (r"sh: (?P<missing_tool>/\S*/llvm-(?P<lost>ar|ranlib)): gone", &["/llvm-ar: gone", "/llvm-ranlib: gone"]),
         (r"cannot\ find\ -l(\S+)", &["cannot find -l"]),
-        ("CUDA out of memory", &["CUDA out", "of memory"]),
-        ("a name: EADDRINUSE", &["EADDRINUSE"]),
-        ("Does not match the generator used previously", &["Does not match the", "generator used previously"]),
+        ("CUDA out of memory", &["CUDA out of memory"]),
+        ("a name: EADDRINUSE", &["name: EADDRINUSE"]),
+        ("Does not match the generator used previously", &["generator used previously"]),
         (r"No CMAKE_(?:C|CXX)_COMPILER could be found", &["CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER"]),
         (r"^(?P<package>LLVMCGData)$", &["LLVMCGData"]),
         (r"(?i)eaddrinuse_here", &["eaddrinuse_here"]),
         (r"blank \x1f(?P<control>_character_)\x1f", &["_character_"]),
-        (r"package \x22LLD\x22 is considered to be NOT FOUND", &["is considered", "to be NOT FOUND"]),
+        (r"package \x22LLD\x22 is considered to be NOT FOUND", &["considered to be NOT FOUND"]),
         ("找不到编译器错误", &["找不到编译器错误"]),
         (r"(?:first_alternative|second_alternative): \d+", &["first_alternative:", "second_alternative:"]),
     ];
@@ -32,37 +30,12 @@ fn anchors_of_signatures() {
 
 #[test]
 fn no_anchor() {
-    for regex in [
-        "error",
-        r"\w+",
-        "a (?:long enough literal here|x)",
-        "not found",
-        "foo  bar  foo  bar",
-        r"undefined symbol: \w+",
-        "(?:something_long)?",
-    ] {
+    for regex in ["error", r"\w+", "a (?:long enough literal here|x)", "not found", "(?:something_long)?"] {
         let error = anchors(regex).unwrap_err();
         assert!(matches!(error, AnchorError::NoAnchor { .. }), "{regex}");
         assert!(error.to_string().contains("8 literal bytes"), "{error}");
     }
     assert!(matches!(anchors("(oops"), Err(AnchorError::Syntax { message }) if message == "unclosed group"));
-}
-
-/// One break anywhere in a phrase leaves one of its anchors whole.
-#[test]
-fn one_break_leaves_an_anchor() {
-    for text in [
-        "The following imported targets are referenced, but are missing: LLVMCGData",
-        "is not a full path and was not found in the PATH",
-        "Does not match the generator used previously",
-        "has no member that could be found here. Reason given by package",
-    ] {
-        let found = anchors(&regex_syntax::escape(text)).unwrap();
-        for (space, _) in text.match_indices(' ') {
-            let broken = format!("{}\n\n  {}", &text[..space], &text[space + 1..]);
-            assert!(found.iter().any(|anchor| broken.contains(anchor)), "{broken:?} {found:?}");
-        }
-    }
 }
 
 /// Whatever a signature matches holds an anchor.

@@ -1,17 +1,23 @@
 //! Logs: decoding, taking away what tools and CI systems put around a message, and one pass for all signatures.
 //!
 //! In reading order: [`literals`] finds what must stand in a text that a signature matches, `grams` finds that in a
-//! log, `scanner` drives the pass, `window` runs the signature's expression around a find on lines that `normalise`
-//! cleaned, `unfold` rejoins logs that were cut at one column, to be searched beside, `telling` picks lines for failures that nothing matches. A log is never trusted: time is linear in its
-//! size, memory bounded whatever it holds.
+//! log, `breaks` where something cut it, `hidden` where colours or JSON hide it, `scanner` drives the pass over what
+//! `blocks` holds, `window` runs the signature's expression around a find on lines that `normalise` cleaned, `unfold`
+//! rejoins logs that were cut at one column, to be searched beside, `telling` picks lines for failures that nothing
+//! matches. A log is never trusted: time is linear in its size, memory bounded whatever it holds.
 //!
 //! A signature is matched against normalised lines joined by line breaks: no escape sequences, no overwritten
 //! progress, no prefixes of launchers and CI systems, no blanks at either end. Letter case does not matter, classes
 //! are ASCII, `^` and `$` match at lines, a space matches blanks and line breaks.
 
+mod blocks;
+mod breaks;
 mod decode;
 mod grams;
+mod hidden;
 mod kept;
+#[cfg(test)]
+mod laws;
 pub mod literals;
 mod normalise;
 mod pattern;

@@ -51,9 +51,24 @@ pub fn unwrapped(part: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(rubbed_out(unescaped(part)))
 }
 
-/// Copies all but ECMA-48 escape sequences. An unfinished one ends where its own alphabet does.
-fn unescaped(mut line: &[u8]) -> Vec<u8> {
+/// Appends a line without escape sequences and erased characters, but with what was overwritten and all prefixes: more
+/// than is visible.
+pub fn unescape(line: &[u8], out: &mut Vec<u8>) {
+    if memchr(BACKSPACE, line).is_none() {
+        copy_unescaped(line, out);
+    } else {
+        out.extend_from_slice(&rubbed_out(unescaped(line)));
+    }
+}
+
+fn unescaped(line: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(line.len());
+    copy_unescaped(line, &mut out);
+    out
+}
+
+/// Copies all but ECMA-48 escape sequences. An unfinished one ends where its own alphabet does.
+fn copy_unescaped(mut line: &[u8], out: &mut Vec<u8>) {
     while let Some(at) = memchr(ESCAPE, line) {
         out.extend_from_slice(&line[..at]);
         line = &line[at + 1..];
@@ -78,7 +93,6 @@ fn unescaped(mut line: &[u8]) -> Vec<u8> {
         }
     }
     out.extend_from_slice(line);
-    out
 }
 
 /// Applies backspaces, as spinners and overstriking use them.

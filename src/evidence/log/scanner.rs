@@ -7,30 +7,26 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::sync::{Arc, OnceLock};
 
-use memchr::{memchr, memchr2, memchr3, memrchr, memrchr_iter};
+use memchr::memrchr_iter;
 use regex::bytes::Regex;
 
+use super::blocks::{Blocks, Keep};
 use super::decode::Decoding;
-use super::grams::{self, Found, Literals};
+use super::grams::{self, Literals};
+use super::hidden::{PIECE, find_hidden};
 use super::kept::{Kept, in_order, merge};
-use super::normalise::{could_be_json, normalise, unwrapped};
 use super::pattern::{compile, has_space};
-use super::telling::Recent;
+use super::telling::{LAST_BYTES, tell};
 use super::unfold::{Fold, Part, Unfold};
 use super::window::{Place, REACH, Stretch, Window, back, count_lines, forward};
 use super::{LogScan, Pattern};
 
-/// Read at once; must hold twice [`REACH`] and something new.
-const BLOCK: usize = 256 << 10;
 /// Undecoded bytes are held back up to here.
 const RAW: usize = 64 << 10;
 /// A sentence with spaces may be wrapped, with empty lines around a name.
 const WRAPPED_LINES: usize = 8;
 /// More lines are for nobody's signature.
 const MOST_LINES: usize = 64;
-/// How much of a long line is looked at around an escape sequence, and how much of that twice.
-const PIECE: usize = 32 << 10;
-const OVERLAP: usize = 1 << 10;
 
 /// Looks for a set of patterns. Cheap to make and to clone; regular expressions are compiled when first needed.
 #[derive(Clone)]
@@ -102,7 +98,7 @@ impl Scanner {
     /// Begins to scan a log that arrives bit by bit.
     pub fn session(&self, source: &str) -> Session {
         let rejoined = Some(Rejoined { unfold: Unfold::default(), session: None });
-        Session { source: source.to_owned(), rejoined, ..Session::new(&self.shared) }
+        Session { source: source.to_owned(), rejoined, ..Session::new(&self.shared, Keep::Last(LAST_BYTES)) }
     }
 }
 
@@ -114,23 +110,22 @@ struct Rejoined {
 }
 
 impl Session {
-    fn new(shared: &Arc<Shared>) -> Self {
+    fn new(shared: &Arc<Shared>, keep: Keep) -> Self {
         Self {
             shared: Arc::clone(shared),
             source: String::new(),
             decoding: Decoding::Unknown,
             raw: Vec::new(),
             raw_filled: 0,
-            text: vec![0; BLOCK],
-            filled: 0,
+            blocks: Blocks::new(keep),
             looked_at: 0,
             searched: 0,
+            searched_breaks: 0,
             first_line: 1,
             offset: 0,
             at_line: true,
             bytes: 0,
             kept: BTreeMap::new(),
-            recent: Recent::default(),
             folds: Vec::new(),
             rejoined: None,
         }
@@ -145,20 +140,21 @@ pub struct Session {
     /// Bytes to decode, where the log is not taken as it is.
     raw: Vec<u8>,
     raw_filled: usize,
-    /// Context of what was searched, then what was not yet.
-    text: Vec<u8>,
-    filled: usize,
-    /// `text` up to here was looked at for its encoding.
+    /// Context of what was searched, then what was not yet: the text.
+    blocks: Blocks,
+    /// The text up to here was looked at for its encoding.
     looked_at: usize,
-    /// Anchors that start in `text` before this were followed.
+    /// Anchors that start in the text before this were followed.
     searched: usize,
+    /// Line breaks before that.
+    searched_breaks: u64,
+    /// The line that the text begins in, and its place in the log.
     first_line: u64,
     offset: u64,
     at_line: bool,
     bytes: u64,
     kept: BTreeMap<usize, Kept>,
-    recent: Recent,
-    /// Where `text` is rejoined, from the last one before it on.
+    /// Where the text is rejoined, from the last one before it on.
     folds: Vec<Fold>,
     /// `None` for what is rejoined already.
     rejoined: Option<Rejoined>,
@@ -191,9 +187,10 @@ impl Session {
             session.end();
             merge(&mut self.kept, session.kept, belief);
         }
-        let breaks = self.first_line - 1 + count_lines(&self.text[..self.filled]);
-        let open = self.filled > 0 && self.text[self.filled - 1] != b'\n';
-        let (telling, tail) = self.recent.finish(breaks);
+        let text = self.blocks.text();
+        let breaks = self.first_line - 1 + count_lines(text);
+        let open = text.last().is_some_and(|byte| *byte != b'\n');
+        let (telling, tail) = tell(&self.blocks.last(LAST_BYTES), breaks);
         let totals = self.kept.iter().map(|(pattern, kept)| (*pattern, kept.total)).collect();
         LogScan {
             source: self.source,
@@ -221,7 +218,7 @@ impl Session {
             self.raw.resize(RAW, 0);
             &mut self.raw[self.raw_filled..]
         } else {
-            &mut self.text[self.filled..]
+            self.blocks.room()
         }
     }
 
@@ -233,8 +230,8 @@ impl Session {
                 self.transcode_held(Rest::MoreComes);
             }
         } else {
-            self.filled += count;
-            if self.filled == self.text.len() {
+            self.blocks.fill(count);
+            if self.blocks.is_full() {
                 self.take_block(Rest::MoreComes);
             }
         }
@@ -242,16 +239,16 @@ impl Session {
 
     /// Looks at a block's encoding, then searches it.
     fn take_block(&mut self, rest: Rest) {
-        let skip = self.decoding.look_at(&self.text[self.looked_at..self.filled]);
+        let block = &self.blocks.text()[self.looked_at..];
+        let skip = self.decoding.look_at(block);
         if matches!(self.decoding, Decoding::Transcoded(_)) {
-            let raw = self.text[self.looked_at + skip..self.filled].to_vec();
-            self.filled = self.looked_at;
+            let raw = block[skip..].to_vec();
+            self.blocks.truncate(self.looked_at);
             self.transcode(&raw, rest);
             return;
         }
         if skip > 0 {
-            self.text.copy_within(skip..self.filled, 0);
-            self.filled -= skip;
+            self.blocks.skip(skip);
         }
         self.search(rest);
     }
@@ -267,9 +264,9 @@ impl Session {
         loop {
             let Decoding::Transcoded(decoder) = &mut self.decoding else { return };
             let last = rest == Rest::Nothing;
-            let (result, read, written, _) = decoder.decode_to_utf8(raw, &mut self.text[self.filled..], last);
-            self.filled += written;
-            self.looked_at = self.filled;
+            let (result, read, written, _) = decoder.decode_to_utf8(raw, self.blocks.room(), last);
+            self.blocks.fill(written);
+            self.looked_at = self.blocks.text().len();
             raw = &raw[read..];
             match result {
                 encoding_rs::CoderResult::OutputFull => self.search(Rest::MoreComes),
@@ -281,33 +278,30 @@ impl Session {
 
     /// Follows the anchors whose surroundings are complete, then drops what is no longer needed.
     fn search(&mut self, rest: Rest) {
-        let text = &self.text[..self.filled];
+        let text = self.blocks.text();
         let to = match rest {
             Rest::Nothing => text.len(),
             Rest::MoreComes => self.shared.complete_up_to(text).max(self.searched),
         };
         let (first_line, offset) = (self.first_line, self.offset);
         let stretch = Stretch { text, first_line, offset, at_line: self.at_line, folds: &self.folds };
-        self.shared.search(stretch, self.searched, to, &mut self.kept);
-        self.recent.push(&text[self.searched..to]);
+        let breaks = self.shared.search(stretch, self.searched, to, &mut self.kept);
         if let Some(rejoined) = &mut self.rejoined {
-            let searched = &text[..self.searched];
-            let before =
-                || Fold { at: 0, bytes: offset + searched.len() as u64, lines: first_line - 1 + count_lines(searched) };
-            rejoined.push(&self.shared, &text[self.searched..to], rest, before);
+            let (bytes, lines) = (offset + self.searched as u64, first_line - 1 + self.searched_breaks);
+            rejoined.push(&self.shared, &text[self.searched..to], rest, || Fold { at: 0, bytes, lines });
         }
-        self.searched = to;
         if rest == Rest::Nothing {
             return;
         }
         let from = back(text, to, self.shared.most_lines);
-        self.first_line += count_lines(&text[..from]);
+        let all_breaks = self.searched_breaks + breaks;
+        self.searched_breaks = count_lines(&text[from..to]);
+        self.first_line += all_breaks - self.searched_breaks;
         self.offset += from as u64;
         self.at_line = if from == 0 { self.at_line } else { text[from - 1] == b'\n' };
-        self.text.copy_within(from..self.filled, 0);
-        self.filled -= from;
-        self.searched -= from;
-        self.looked_at = self.filled;
+        self.searched = to - from;
+        self.looked_at = text.len() - from;
+        self.blocks.pass(from);
         let passed = self.folds.partition_point(|fold| fold.at <= self.offset);
         self.folds.drain(..passed.saturating_sub(1));
     }
@@ -320,7 +314,7 @@ impl Rejoined {
             Rest::Nothing => Part::Last,
         };
         let Some(stretch) = self.unfold.push(text, part, before) else { return };
-        let new = || Box::new(Session { decoding: Decoding::AsIs, ..Session::new(shared) });
+        let new = || Box::new(Session { decoding: Decoding::AsIs, ..Session::new(shared, Keep::Nothing) });
         let session = self.session.get_or_insert_with(new);
         session.folds.extend(stretch.folds);
         session.feed(&stretch.text);
@@ -335,13 +329,15 @@ impl Shared {
         by_bytes.max(by_lines)
     }
 
-    /// Finds the matches at anchors that start in `from..to`.
-    fn search(&self, stretch: Stretch<'_>, from: usize, to: usize, kept: &mut BTreeMap<usize, Kept>) {
+    /// Finds the matches at anchors that start in `from..to`. Returns the number of line breaks there.
+    fn search(&self, stretch: Stretch<'_>, from: usize, to: usize, kept: &mut BTreeMap<usize, Kept>) -> u64 {
         let mut places: Vec<(usize, Place)> = Vec::new();
-        let mut found = Vec::new();
-        self.literals.find(stretch.text, from..to, &mut found);
-        self.add(&found, |found| Place { start: found.start, end: found.end }, &mut places);
-        self.find_hidden(stretch, from, to, &mut places);
+        let mut add = |literal: usize, place: Place| {
+            places.extend(self.owners[literal].iter().map(|pattern| (*pattern, place)));
+        };
+        self.literals.find(stretch.text, from..to, &mut add);
+        let breaks = self.literals.breaks().find(stretch.text, from..to, &mut add);
+        find_hidden(&self.literals, stretch.text, from..to, &mut add);
         if from < to {
             places.extend(self.unanchored.iter().map(|pattern| (*pattern, Place { start: from, end: to })));
         }
@@ -355,47 +351,7 @@ impl Shared {
             });
             self.search_around(stretch, group[0].0, &rising.collect::<Vec<_>>(), kept);
         }
-    }
-
-    fn add(&self, found: &[Found], place: impl Fn(&Found) -> Place, places: &mut Vec<(usize, Place)>) {
-        for found in found {
-            places.extend(self.owners[found.literal].iter().map(|pattern| (*pattern, place(found))));
-        }
-    }
-
-    /// Looks for anchors in lines that show something else than they hold: escape sequences, backspaces, JSON strings.
-    fn find_hidden(&self, stretch: Stretch<'_>, from: usize, to: usize, places: &mut Vec<(usize, Place)>) {
-        let text = stretch.text;
-        let (mut shown, mut found) = (Vec::new(), Vec::new());
-        // Before this everything was looked at.
-        let mut at = from;
-        while let Some(index) = memchr3(0x1b, 0x08, b'\\', &text[at.min(to)..to]) {
-            let sign = at + index;
-            let near = sign.saturating_sub(PIECE - OVERLAP);
-            let line_start = memrchr(b'\n', &text[near..sign]).map(|index| near + index + 1);
-            // Of a long line the part around is taken, with what an anchor may reach back over.
-            let start = line_start.unwrap_or(near.max(at.saturating_sub(OVERLAP)));
-            let ceiling = (start + PIECE).min(text.len());
-            let line_end = memchr(b'\n', &text[sign..ceiling]).map(|index| sign + index);
-            let end = line_end.unwrap_or(ceiling);
-            let is_whole = line_end.is_some() || ceiling == text.len();
-            // A sequence next to the cut is looked at again with what follows it.
-            at = if is_whole { end + 1 } else { end - OVERLAP / 2 };
-            let line = &text[start..end];
-            let is_escaped = text[sign] != b'\\' || could_be_json(line) || memchr2(0x1b, 0x08, line).is_some();
-            if !is_escaped {
-                continue;
-            }
-            shown.clear();
-            if is_whole {
-                normalise(line, &mut shown);
-            } else {
-                shown.extend_from_slice(&unwrapped(line));
-            }
-            found.clear();
-            self.literals.find(&shown, 0..shown.len(), &mut found);
-            self.add(&found, |_| Place { start, end }, places);
-        }
+        breaks
     }
 
     /// Searches around the places of one pattern, overlapping surroundings together: each byte once.

@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use proptest::prelude::*;
 
 use super::*;
+use crate::evidence::log::blocks::{BLOCK, CHUNK};
+use crate::evidence::log::normalise::normalise;
 use crate::evidence::log::{LogLine, anchors};
 
 const REGEXES: &[&str] = &[
@@ -365,7 +367,7 @@ fn one_line_of_a_hundred_megabytes() {
             break;
         }
         session.feed(&block[..count]);
-        assert!(session.text.len() <= BLOCK && session.raw.len() <= RAW);
+        assert!(session.blocks.text().len() <= CHUNK && session.raw.len() <= RAW);
     }
     let scan = session.finish();
     assert_eq!(scan.totals, BTreeMap::from([(2, 10)]));

@@ -3,14 +3,17 @@
 //! Looks at the last few MiB only: builds stop soon after their first error.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use memchr::{memchr, memchr_iter, memrchr_iter};
 
 use super::LogLine;
 use super::decode::readable;
 use super::normalise::{normalise, visible};
 
-const RECENT_BYTES: usize = 4 << 20;
+/// So much of a log's end is looked at.
+pub const LAST_BYTES: usize = 4 << 20;
 const MOST_TELLING: usize = 20;
 const TAIL_LINES: usize = 40;
 const LINE_BYTES: usize = 1000;
@@ -72,36 +75,10 @@ const NOISE: &[&str] = &[
     "did not run successfully",
 ];
 
-/// The last part of a log.
-#[derive(Default)]
-pub struct Recent {
-    bytes: Vec<u8>,
-    /// Where the oldest byte lies, once all room is taken.
-    oldest: usize,
-}
-
-impl Recent {
-    /// Adds text, dropping the oldest.
-    pub fn push(&mut self, text: &[u8]) {
-        let mut text = &text[text.len().saturating_sub(RECENT_BYTES)..];
-        let room = RECENT_BYTES - self.bytes.len();
-        let (fits, rest) = text.split_at(room.min(text.len()));
-        self.bytes.extend_from_slice(fits);
-        text = rest;
-        while !text.is_empty() {
-            let (fits, rest) = text.split_at(text.len().min(RECENT_BYTES - self.oldest));
-            self.bytes[self.oldest..self.oldest + fits.len()].copy_from_slice(fits);
-            self.oldest = (self.oldest + fits.len()) % RECENT_BYTES;
-            text = rest;
-        }
-    }
-
-    /// Returns the telling and the last lines; `breaks` is the number of line breaks in the whole log.
-    pub fn finish(mut self, breaks: u64) -> (Vec<LogLine>, Vec<LogLine>) {
-        self.bytes.rotate_left(self.oldest);
-        let first = breaks - memchr_iter(b'\n', &self.bytes).count() as u64 + 1;
-        (telling(&self.bytes, first), tail(&self.bytes, breaks))
-    }
+/// Returns the telling and the last lines of a log's last part; `breaks` is the number of line breaks in the whole log.
+pub fn tell(last: &[u8], breaks: u64) -> (Vec<LogLine>, Vec<LogLine>) {
+    let first = breaks - memchr_iter(b'\n', last).count() as u64 + 1;
+    (telling(last, first), tail(last, breaks))
 }
 
 fn telling(text: &[u8], first: u64) -> Vec<LogLine> {
@@ -152,7 +129,8 @@ fn telling(text: &[u8], first: u64) -> Vec<LogLine> {
 }
 
 fn is_noise(line: &[u8]) -> bool {
-    NOISE.iter().any(|word| memchr::memmem::find(line, word.as_bytes()).is_some())
+    static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| NOISE.iter().map(Finder::new).collect());
+    FINDERS.iter().any(|finder| finder.find(line).is_some())
 }
 
 fn tail(text: &[u8], breaks: u64) -> Vec<LogLine> {
@@ -196,11 +174,7 @@ mod tests {
         }
         log += "[rank0]: ld.lld: error: unable to find library -lx\n";
         log += "/bin/sh: 1: llvm-ar: not found\nninja: build stopped: subcommand failed.\n错误：找不到 clang\nend";
-        let mut recent = Recent::default();
-        for part in log.as_bytes().chunks(7) {
-            recent.push(part);
-        }
-        let (telling, tail) = recent.finish(count(&log));
+        let (telling, tail) = tell(log.as_bytes(), log.matches('\n').count() as u64);
         let texts: Vec<(u64, &str)> = telling.iter().map(|line| (line.number, line.text.as_str())).collect();
         assert_eq!(
             texts,
@@ -214,22 +188,10 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_part_is_kept() {
-        let line = "error: one of many lines that are all alike but for a name abcdefgh\n";
-        let times = RECENT_BYTES / line.len() + 1000;
-        let mut recent = Recent::default();
-        for _ in 0..times {
-            recent.push(line.as_bytes());
-        }
-        recent.push(b"fatal: last\n");
-        assert_eq!(recent.bytes.len(), RECENT_BYTES);
-        let (telling, tail) = recent.finish(times as u64 + 1);
-        assert_eq!(telling.last().map(|line| line.number), Some(times as u64 + 1));
-        assert_eq!(tail.last().map(|line| line.text.as_str()), Some("fatal: last"));
-        assert_eq!(Recent::default().finish(0), (vec![], vec![]));
-    }
-
-    fn count(text: &str) -> u64 {
-        text.matches('\n').count() as u64
+    fn the_last_part_is_enough() {
+        let (telling, tail) = tell(b"error: one\nfatal: last\n", 1000);
+        assert_eq!(telling.iter().map(|line| line.number).collect::<Vec<_>>(), [999, 1000]);
+        assert_eq!(tail.last().map(|line| (line.number, line.text.as_str())), Some((1000, "fatal: last")));
+        assert_eq!(tell(b"", 0), (vec![], vec![]));
     }
 }
