@@ -213,6 +213,21 @@ fn the_status_says_what_was_asked_for() {
 }
 
 #[test]
+fn a_configuration_that_is_no_file_is_a_mistake_and_not_waited_for() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.project().join("fix.toml");
+    let made = Command::new("mkfifo").arg(&file).status().unwrap();
+    assert!(made.success());
+    sandbox.run("timeout", ["60", env!("CARGO_BIN_EXE_fix"), "audit"]).expect(2).says("it is no regular file");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    sandbox.fix(["audit"]).expect(2).says("it is no regular file");
+    fs::remove_dir(&file).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+    sandbox.fix(["audit"]).expect(2).says("it is no regular file");
+}
+
+#[test]
 fn a_configuration_suppresses_counts_and_tells_its_mistakes() {
     let sandbox = project();
     let suppress = "[[suppress]]\nid = \"cmake-linker-flag-twice\"\nreason = \"the second is wanted\"\n";

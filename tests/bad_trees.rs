@@ -39,6 +39,21 @@ fn without_newcomers(mut picture: Picture) -> Picture {
 }
 
 #[test]
+fn a_project_by_two_names_is_one() {
+    let sandbox = Sandbox::with_moved_tree();
+    let link = sandbox.root().join("by-link");
+    symlink(sandbox.project(), &link).unwrap();
+    let link = link.to_str().unwrap();
+    let before = sandbox.project_picture();
+    repair(&sandbox).expect(0);
+    sandbox.fix(["rollback", "-C", link]).expect(0).says("the state before the repair is back");
+    assert_same(&before, &sandbox.project_picture());
+    sandbox.fix(["-C", link, "run", "--yes", "--", "cmake", "-B", "build"]).expect(0);
+    sandbox.fix(["rollback"]).expect(0).says("the state before the repair is back");
+    assert_same(&before, &sandbox.project_picture());
+}
+
+#[test]
 fn a_linked_tree_keeps_its_link() {
     let sandbox = Sandbox::with_moved_tree();
     let scratch = sandbox.root().join("scratch");

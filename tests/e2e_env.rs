@@ -81,6 +81,36 @@ fn an_issue_that_is_here_now() {
 }
 
 #[test]
+fn a_start_up_file_behind_links_of_the_users_own() {
+    use std::os::unix::fs::symlink;
+    let (mut sandbox, _squatter) = job();
+    sandbox.set("SHELL", "/bin/bash");
+    repaired(&sandbox);
+    // A home on another disk, and in it a file that is kept among others.
+    let real = sandbox.home();
+    let link = sandbox.root().join("home-by-link");
+    symlink(&real, &link).unwrap();
+    sandbox.set("HOME", &link);
+    for own in ["dotfiles/bashrc", ".bashrc"] {
+        fs::create_dir_all(real.join("dotfiles")).unwrap();
+        fs::write(real.join(own), "# mine\n").unwrap();
+        if own != ".bashrc" {
+            symlink(own, real.join(".bashrc")).unwrap();
+        }
+        sandbox.fix(["env", "--persist", "--yes"]).expect(0);
+        assert!(fs::read_to_string(real.join(own)).unwrap().contains("export MASTER_PORT=2"));
+        sandbox.fix(["rollback"]).expect(0);
+        assert_eq!(fs::read_to_string(real.join(own)).unwrap(), "# mine\n");
+        fs::remove_file(real.join(".bashrc")).unwrap();
+    }
+    // What leads out of the user's own is left alone.
+    symlink("/etc/hosts", real.join(".bashrc")).unwrap();
+    if !support::user::is_root() {
+        sandbox.fix(["env", "--persist", "--yes"]).expect(1).says("outside the allowed roots");
+    }
+}
+
+#[test]
 fn a_start_up_file_keeps_it_until_it_is_rolled_back() {
     let (mut sandbox, _squatter) = job();
     sandbox.set("SHELL", "/bin/bash");

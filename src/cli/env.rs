@@ -117,8 +117,8 @@ fn for_github(overlay: &EnvOverlay, session: &Session) -> Result<Vec<String>> {
     Ok(made.lines)
 }
 
-/// The start-up file of the user's shell, and the lines in its language.
-fn start_up_file(overlay: &EnvOverlay, session: &Session) -> Result<(AbsPath, Vec<String>)> {
+/// The start-up file of the user's shell, where its bytes really stand, and the lines in its language.
+fn start_up_file(overlay: &EnvOverlay, session: &Session) -> Result<(AbsPath, AbsPath, Vec<String>)> {
     let Some(home) = session.host().home() else { bail!("there is no HOME to write a start-up file in") };
     let shell = session.env("SHELL").unwrap_or_default().to_string_lossy().into_owned();
     let (name, lines) = match shell.rsplit('/').next().unwrap_or_default() {
@@ -127,14 +127,14 @@ fn start_up_file(overlay: &EnvOverlay, session: &Session) -> Result<(AbsPath, Ve
         "fish" => (".config/fish/conf.d/build-fix.fish", fish_lines(overlay)),
         _ => (".profile", shell_lines(overlay)),
     };
-    let path = home.resolve(name);
+    let named = home.resolve(name);
     // A link to a file that is kept elsewhere stays: what it leads to is changed.
-    let path = session.host().real(path.as_path()).ok().and_then(|real| AbsPath::new(real).ok()).unwrap_or(path);
-    Ok((path, lines))
+    let path = named.real();
+    Ok((named, path, lines))
 }
 
 fn persist(source: &Source, session: &Session) -> Result<u8> {
-    let (path, lines) = start_up_file(&source.overlay, session)?;
+    let (named, path, lines) = start_up_file(&source.overlay, session)?;
     let root = root(session);
     let host = session.host();
     let before = match host.inspect(path.as_path()) {
@@ -153,13 +153,17 @@ fn persist(source: &Source, session: &Session) -> Result<u8> {
             (text, image.mode)
         }
     };
-    let new = with_block(&old, &root.to_string(), &lines);
+    let new = with_block(&old, &root, &lines);
     if new == old {
         session.say(&Text::new(format!("`{path}` has it already"), format!("`{path}` 中已有这些设置")));
         return Ok(0);
     }
     let after = FileState::Present(FileImage { bytes: new.into_bytes(), mode });
-    let roots = session.roots()?;
+    let mut roots = session.roots()?;
+    let is_own = host.follow(path.as_path()).is_ok_and(|meta| meta.user == host.user());
+    if roots.containing(&named).is_some() && is_own {
+        roots.allow(path.clone());
+    }
     if roots.containing(&path).is_none() {
         return Err(Refused::new(convert::plan_refusal(&crate::plan::PlanError::OutsideRoots(path))).into());
     }

@@ -1,8 +1,9 @@
 //! The environment of a repair as lines for shells, for the next steps of a CI job, and as JSON.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
-use crate::change::{EnvEdit, EnvOverlay};
+use crate::change::{AbsPath, EnvEdit, EnvOverlay};
 
 /// Writes one line a variable for a POSIX shell; values are quoted.
 pub fn shell_lines(overlay: &EnvOverlay) -> Vec<String> {
@@ -71,8 +72,9 @@ pub fn github_lines(
     all
 }
 
-/// Puts `lines` into a start-up file's text as a block of its own, in place of an older block of the same name.
-pub fn with_block(text: &str, name: &str, lines: &[String]) -> String {
+/// Puts `lines` into a start-up file's text as a block of its own, in place of an older block of the same folder.
+pub fn with_block(text: &str, folder: &AbsPath, lines: &[String]) -> String {
+    let name = in_one_comment(folder);
     let (begin, end) = (format!("# >>> fix: {name} >>>"), format!("# <<< fix: {name} <<<"));
     let block = format!(
         "{begin}\n# Written by `fix env --persist`; `fix rollback` takes it out.\n{}\n{end}\n",
@@ -96,6 +98,23 @@ pub fn with_block(text: &str, name: &str, lines: &[String]) -> String {
     }
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     format!("{text}{gap}{block}")
+}
+
+/// Writes a folder so that it ends no comment: whoever names a folder must not get a line of a start-up file. Two folders
+/// are never written alike.
+fn in_one_comment(folder: &AbsPath) -> String {
+    let mut name = String::new();
+    for chunk in folder.as_path().as_os_str().as_bytes().utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            if letter.is_control() || letter == '\\' {
+                name.extend(letter.escape_default());
+            } else {
+                name.push(letter);
+            }
+        }
+        name.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    name
 }
 
 #[cfg(test)]

@@ -47,11 +47,37 @@ fn a_block_is_written_once_and_in_its_place() {
     for text in
         ["", "a\n", "a", "a\r\nb\r\n", "# >>> fix: /q >>>\nx\n# <<< fix: /q <<<\n", "# >>> fix: /p >>>\nnever closed\n"]
     {
-        let once = with_block(text, "/p", &lines("export A=1"));
+        let folder = AbsPath::new("/p").unwrap();
+        let once = with_block(text, &folder, &lines("export A=1"));
         assert!(once.starts_with(text) && once.contains("\nexport A=1\n"), "{once}");
-        assert_eq!(with_block(&once, "/p", &lines("export A=1")), once);
+        assert_eq!(with_block(&once, &folder, &lines("export A=1")), once);
         let more = format!("{once}after\n");
-        let changed = with_block(&more, "/p", &lines("export A=2"));
+        let changed = with_block(&more, &folder, &lines("export A=2"));
         assert_eq!(changed, more.replace("A=1", "A=2"));
     }
+}
+
+#[test]
+fn the_name_of_a_folder_is_no_line_of_a_start_up_file() {
+    use std::ffi::OsStr;
+    let own = ["export A=1".to_owned()];
+    let mut blocks = Vec::new();
+    for name in [
+        &b"/p\necho evil"[..],
+        b"/p\recho evil",
+        b"/p\\necho evil",
+        b"/p\xffx",
+        b"/p\xfex",
+        "/p\u{fffd}x".as_bytes(),
+        "/\u{9879}\u{76ee}".as_bytes(),
+    ] {
+        let folder = AbsPath::new(OsStr::from_bytes(name)).unwrap();
+        let block = with_block("", &folder, &own);
+        let code: Vec<&str> = block.split(['\n', '\r']).filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(code, ["export A=1", ""], "{block}");
+        assert_eq!(with_block(&block, &folder, &own), block);
+        assert!(!blocks.contains(&block), "two folders, one block: {block}");
+        blocks.push(block);
+    }
+    assert!(blocks.pop().unwrap().contains("/\u{9879}\u{76ee} >>>"), "plain names stay as they are");
 }

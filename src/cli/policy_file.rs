@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::args::Audit;
 use super::own_file;
@@ -63,6 +63,9 @@ fn configuration(args: &Audit, session: &Session) -> Result<Option<(String, Stri
         let file = folder.resolve(FILE);
         // A link that leads nowhere is a mistake to be told, not an absent file.
         if std::fs::symlink_metadata(file.as_path()).is_ok() {
+            // Nobody writes a pipe that a checkout brings along, and a device has no end.
+            let is_file = std::fs::metadata(file.as_path()).with_context(|| format!("cannot read `{file}`"))?.is_file();
+            ensure!(is_file, "cannot read `{file}`: it is no regular file");
             return Ok(Some((FILE.to_owned(), read(&file, LONGEST)?)));
         }
     }

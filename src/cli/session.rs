@@ -64,7 +64,8 @@ impl Session {
                 let is_folder =
                     std::fs::metadata(path.as_path()).with_context(|| format!("cannot work in `{path}`"))?;
                 anyhow::ensure!(is_folder.is_dir(), "cannot work in `{path}`: it is not a folder");
-                path
+                // As the kernel calls it for who works in it: one project is not two, for locks, history and rollback.
+                path.real()
             }
         };
         let env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();

@@ -11,7 +11,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::AbsPath;
 use super::survey;
@@ -49,7 +49,7 @@ impl GitKnowledge {
     /// A `.git` that belongs to somebody else counts only when `dir` is theirs as well (a checkout mounted into
     /// a container): else anybody could plant one in `/tmp` and so widen where we write.
     pub fn discover(dir: &AbsPath) -> Self {
-        let real = real(dir);
+        let real = dir.real();
         let top_level = innermost(&real).filter(|top| belongs(top, &real));
         // A link on the way stays as the user wrote it where it leads to the same folder.
         let named = top_level.as_ref().and_then(|top| as_named(dir, top));
@@ -68,10 +68,10 @@ impl GitKnowledge {
     pub fn tracks(&self, path: &AbsPath) -> bool {
         // Both what the user calls it (a tracked link) and where it really lies (a tracked folder behind a link).
         let entry = match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => real(&parent).resolve(name),
+            (Some(parent), Some(name)) => parent.real().resolve(name),
             _ => path.clone(),
         };
-        let target = real(path);
+        let target = path.real();
         let held = |path: &AbsPath| !matches!(self.held(path), Held::No);
         held(&entry) || (target != entry && held(&target)) || holds_a_repository(&target)
     }
@@ -79,7 +79,7 @@ impl GitKnowledge {
     /// Returns the repository whose index would tell whether `path` is tracked, where it cannot be read. Such a path
     /// counts as tracked.
     pub fn unreadable(&self, path: &AbsPath) -> Option<Unreadable> {
-        match self.held(&real(path)) {
+        match self.held(&path.real()) {
             Held::Unknown(why) => Some(why),
             Held::Yes | Held::No => None,
         }
@@ -89,7 +89,7 @@ impl GitKnowledge {
         if path.as_path().components().any(|component| component.as_os_str() == ".git") {
             return Held::Yes;
         }
-        let outermost = self.top_level.as_ref().map(real).filter(|top| path.is_within(top));
+        let outermost = self.top_level.as_ref().map(AbsPath::real).filter(|top| path.is_within(top));
         for folder in path.as_path().ancestors() {
             if is_work_tree(folder) {
                 let inside = path.as_path().strip_prefix(folder).expect("an ancestor is a prefix");
@@ -123,23 +123,6 @@ pub fn file_at(top: &AbsPath, revision: &str, path: &Path, most: u64) -> Result<
         return Err(git2::Error::from_str("the file is too large"));
     }
     Ok(Some(blob.content().to_owned()))
-}
-
-/// Follows the links of as much of `path` as exists.
-fn real(path: &AbsPath) -> AbsPath {
-    let mut missing: Vec<&std::ffi::OsStr> = Vec::new();
-    let mut folder = path.as_path();
-    loop {
-        if let Ok(found) = fs::canonicalize(folder) {
-            let whole: PathBuf = std::iter::once(found.as_os_str()).chain(missing.iter().rev().copied()).collect();
-            return AbsPath::new(whole).unwrap_or_else(|_| path.clone());
-        }
-        let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
-            return path.clone();
-        };
-        missing.push(name);
-        folder = parent;
-    }
 }
 
 /// Returns the ancestor of `dir`, as the user wrote it, that is the folder `top`.

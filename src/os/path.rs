@@ -57,6 +57,23 @@ impl AbsPath {
         self.0.starts_with(&folder.0)
     }
 
+    /// Follows the links of as much of the path as exists: two names of one place have one real path.
+    pub fn real(&self) -> Self {
+        let mut missing: Vec<&OsStr> = Vec::new();
+        let mut folder = self.as_path();
+        loop {
+            if let Ok(found) = std::fs::canonicalize(folder) {
+                let whole: PathBuf = std::iter::once(found.as_os_str()).chain(missing.iter().rev().copied()).collect();
+                return Self(clean(&whole));
+            }
+            let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
+                return self.clone();
+            };
+            missing.push(name);
+            folder = parent;
+        }
+    }
+
     /// Returns the path as the standard library takes it.
     pub fn as_path(&self) -> &Path {
         &self.0

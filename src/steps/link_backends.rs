@@ -34,7 +34,7 @@ fn link_backends(order: &Order<'_>) -> Result<Lowered, LowerError> {
         order.list(name).into_iter().map(absolute).collect()
     };
     let (links, targets) = (paths("links")?, paths("targets")?);
-    let linker = installer::program_path(host, "ln")
+    let linker = installer::helper_path(host, "ln")
         .ok_or_else(|| LowerError(Text::new("there is no `ln` on PATH", "PATH 中没有 `ln`")))?;
     let mut lowered = Lowered::default();
     for (link, target) in links.iter().zip(&targets) {

@@ -36,6 +36,10 @@ fn make_environment(order: &Order<'_>) -> Result<Lowered, LowerError> {
             format!("`{program}` 不是 Python 安装"),
         ))
     })?;
+    // A list in disguise on PATH would lead into other folders, and a line of its own into the list of packages.
+    if path.to_string().contains([':', '\n', '\r']) || path.as_path().to_str().is_none() {
+        return Err(LowerError(Text::new(format!("`{path}` cannot stand on PATH"), format!("`{path}` 不能放入 PATH"))));
+    }
     if host.inspect(path.as_path()).is_ok() {
         return Err(LowerError(Text::new(format!("`{path}` is there already"), format!("`{path}` 已存在"))));
     }
@@ -44,7 +48,7 @@ fn make_environment(order: &Order<'_>) -> Result<Lowered, LowerError> {
     let words: Vec<String> = if by_venv {
         [&*program.to_string(), "-I", "-m", "venv", &path.to_string()].map(str::to_owned).to_vec()
     } else {
-        let uv = installer::program_path(host, "uv").ok_or_else(|| {
+        let uv = installer::helper_path(host, "uv").ok_or_else(|| {
             LowerError(Text::new(
                 format!("`{program}` lacks `venv` or `ensurepip`, and there is no uv on PATH"),
                 format!("`{program}` 缺少 `venv` 或 `ensurepip`，PATH 中也没有 uv"),
@@ -86,7 +90,12 @@ fn list(order: &Order<'_>, path: &AbsPath, install: &str, lowered: &mut Lowered)
     if lines.is_empty() {
         return;
     }
-    let text = format!("# installed for {} ({})\n{}\n", old.executable, old.version(), lines.join("\n"));
+    let text = format!(
+        "# installed for {} ({})\n{}\n",
+        old.executable.to_string().escape_debug(),
+        old.version(),
+        lines.join("\n")
+    );
     let file = path.resolve(LIST);
     lowered.advice.push(Text::new(
         format!(

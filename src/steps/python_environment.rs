@@ -42,7 +42,7 @@ pub(super) fn program(host: &dyn Host, python: &Interpreter) -> Result<Program, 
     if has_module(host, python, "pip") {
         return Ok(Program::Pip);
     }
-    installer::program_path(host, "uv").map(Program::Uv).ok_or_else(|| {
+    installer::helper_path(host, "uv").map(Program::Uv).ok_or_else(|| {
         let prefix = &python.prefix;
         LowerError(Text::new(
             format!("`{prefix}` has no pip, and there is no uv on PATH"),

@@ -58,7 +58,7 @@ fn restore_interrupted_install(order: &Order<'_>) -> Result<Lowered, LowerError>
 }
 
 fn restore(order: &Order<'_>, folder: &AbsPath, found: &Interrupted, lowered: &mut Lowered) -> Result<(), LowerError> {
-    let mover = installer::program_path(order.host, "mv")
+    let mover = installer::helper_path(order.host, "mv")
         .ok_or_else(|| LowerError(Text::new("there is no `mv` on PATH", "PATH 中没有 `mv`")))?;
     for path in &found.in_the_way {
         set_aside(order, path, lowered)?;

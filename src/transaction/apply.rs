@@ -145,9 +145,12 @@ fn summary(change: &Change) -> Summary {
 
 /// Refuses to work on top of a repair that was cut off.
 pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(), TransactionError> {
+    let roots: Vec<AbsPath> = roots.iter().map(AbsPath::real).collect();
+    let roots = roots.as_slice();
     // One whose project is gone is in nobody's way.
     let overlap = |lock: &LockedRoot| {
-        let is_relative = |other: &AbsPath| lock.path.is_within(other) || other.is_within(&lock.path);
+        let path = lock.path.real();
+        let is_relative = |other: &AbsPath| path.is_within(other) || other.is_within(&path);
         lock.anchor.as_path().is_dir() && roots.iter().any(is_relative)
     };
     for group in state.groups()? {

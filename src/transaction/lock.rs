@@ -39,11 +39,11 @@ enum Strength {
 }
 
 impl Locks {
-    /// Takes all locks or none, in the order of the paths.
+    /// Takes all locks or none, in the order of the paths. Two names of one folder, by a link, are one lock.
     pub fn take(state: &StateDir, roots: &[AbsPath], command: &str) -> Result<Self, TransactionError> {
         let folder = state.create()?.create_or_open("locks".as_ref(), 0o700)?;
         let mut wanted: BTreeMap<AbsPath, Strength> = BTreeMap::new();
-        for root in roots {
+        for root in roots.iter().map(AbsPath::real) {
             wanted.insert(root.clone(), Strength::Exclusive);
             let mut above = root.parent();
             while let Some(path) = above {
@@ -66,7 +66,7 @@ impl Locks {
     pub fn is_held<'a>(state: &StateDir, mut roots: impl Iterator<Item = &'a AbsPath>) -> bool {
         let Ok(folder) = Folder::open(&state.path().resolve("locks")) else { return false };
         roots.any(|root| {
-            let holder = read_holder(&folder, lock_name(root).as_ref());
+            let holder = read_holder(&folder, lock_name(&root.real()).as_ref());
             holder.is_some_and(|holder| holder.process.is_alive())
         })
     }
@@ -179,6 +179,21 @@ mod tests {
         }
         drop(held);
         Locks::take(&state, &[path("/p/a")], "fix two").unwrap();
+    }
+
+    #[test]
+    fn two_names_of_one_folder_are_one_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(dir.path()).unwrap();
+        std::fs::create_dir(root.resolve("real")).unwrap();
+        std::os::unix::fs::symlink("real", root.resolve("link")).unwrap();
+        let state = StateDir::open(root.resolve("state"));
+        for (one, other) in [("real", "link"), ("link/p", "real/p"), ("link/p", "real"), ("real", "link/p/q")] {
+            let _held = Locks::take(&state, &[root.resolve(one)], "fix one").unwrap();
+            let second = Locks::take(&state, &[root.resolve(other)], "fix two");
+            assert!(matches!(second, Err(TransactionError::Locked { .. })), "{one} {other}");
+            assert!(Locks::is_held(&state, [root.resolve(one)].iter()));
+        }
     }
 
     #[test]

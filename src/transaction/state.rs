@@ -99,8 +99,11 @@ impl StateDir {
     /// Makes a new group with its first record.
     pub(crate) fn new_group(&self, root: &AbsPath, command: &[String]) -> Result<GroupDir, TransactionError> {
         let groups = self.create()?.create_or_open("groups".as_ref(), 0o700)?;
-        let at = machine::now();
-        let stamp = stamp(at.as_secs());
+        let now = machine::now();
+        let stamp = stamp(now.as_secs());
+        // A clock may be set back: what is made later is newer all the same, for a rollback and for the limits.
+        let newest = self.groups()?.iter().map(GroupDir::created_at).filter(|at| *at != u64::MAX).max();
+        let at = newest.map_or(0, |newest| newest.saturating_add(1)).max(now.as_nanos() as u64);
         for attempt in 1.. {
             let id = if attempt == 1 { stamp.clone() } else { format!("{stamp}-{attempt}") };
             let folder = match groups.create_folder(id.as_ref(), 0o700) {
@@ -113,7 +116,7 @@ impl StateDir {
                 id: id.clone(),
                 root: root.clone(),
                 command: command.to_vec(),
-                at: at.as_nanos() as u64,
+                at,
             };
             Lines::create(&folder, "group.jsonl", &created)?;
             return Ok(self.group(&id));
@@ -281,5 +284,22 @@ mod tests {
             (0o700, 0o700, 0o600)
         );
         assert_eq!(state.groups().unwrap(), [group]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_no_new_group_an_old_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(AbsPath::new(dir.path().join("state")).unwrap());
+        let root = AbsPath::new("/p").unwrap();
+        let first = state.new_group(&root, &[]).unwrap();
+        // As if it had been made in 2100.
+        let head = first.path.resolve("group.jsonl");
+        let text = std::fs::read_to_string(&head).unwrap();
+        let at = first.created_at();
+        std::fs::write(&head, text.replace(&at.to_string(), "4102444800000000000")).unwrap();
+        assert_eq!(first.created_at(), 4_102_444_800_000_000_000);
+        let second = state.new_group(&root, &[]).unwrap();
+        let third = state.new_group(&root, &[]).unwrap();
+        assert_eq!(state.groups().unwrap(), [first, second, third]);
     }
 }

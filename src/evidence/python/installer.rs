@@ -199,6 +199,32 @@ pub fn program_path(host: &dyn Host, program: &str) -> Option<AbsPath> {
         .find(is_there)
 }
 
+/// Finds a program that a repair itself runs. What the project or another user may have put on PATH is passed over; an
+/// active environment in the project is the user's word.
+pub fn helper_path(host: &dyn Host, program: &str) -> Option<AbsPath> {
+    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"]
+        .map(|name| host.env(name).and_then(|prefix| AbsPath::new(prefix).ok()).map(|prefix| prefix.resolve("bin")));
+    let real = |path: &AbsPath| host.real(path.as_path()).ok().and_then(|real| AbsPath::new(real).ok());
+    let projects: Vec<AbsPath> = [Some(host.project()), host.git().top_level()]
+        .into_iter()
+        .flatten()
+        .filter(|path| path.parent().is_some() && host.home() != Some(*path))
+        .filter_map(real)
+        .collect();
+    let of_project = |folder: &AbsPath| projects.iter().any(|project| folder.is_within(project));
+    let is_own = |path: &AbsPath, kind: FileKind| {
+        host.follow(path.as_path())
+            .ok()
+            .filter(|meta| meta.kind == kind && (meta.user == 0 || meta.user == host.user()) && meta.mode & 0o002 == 0)
+    };
+    std::env::split_paths(&host.env("PATH")?)
+        .filter_map(|folder| AbsPath::new(folder).ok())
+        .filter(|folder| is_own(folder, FileKind::Folder).is_some())
+        .filter(|folder| active.contains(&Some(folder.clone())) || real(folder).is_some_and(|real| !of_project(&real)))
+        .map(|folder| folder.resolve(program))
+        .find(|path| is_own(path, FileKind::File).is_some_and(|meta| meta.mode & 0o111 != 0))
+}
+
 /// Finds the interpreter that a `pip` belongs to by its first line.
 fn pip_owner(host: &dyn Host, program: &str) -> Option<Interpreter> {
     let script = program_path(host, program)?;
@@ -250,4 +276,50 @@ fn uv_environment(host: &dyn Host) -> Option<Interpreter> {
         at = folder.parent();
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+    use crate::evidence::LocalHost;
+    use crate::evidence::questions::testing::NoGit;
+
+    #[test]
+    fn a_program_that_a_repair_runs_is_none_of_the_project_or_of_strangers() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(dir.path().canonicalize().unwrap()).unwrap();
+        let put = |folder: &str, folder_mode: u32, mode: u32| {
+            let folder = root.resolve(folder);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.resolve("mv"), "#!/bin/sh\n").unwrap();
+            fs::set_permissions(folder.resolve("mv"), fs::Permissions::from_mode(mode)).unwrap();
+            fs::set_permissions(&folder, fs::Permissions::from_mode(folder_mode)).unwrap();
+            folder
+        };
+        let system = put("system", 0o755, 0o755);
+        let link = root.resolve("link");
+        let tools = put("p/tools", 0o755, 0o755);
+        symlink(&tools, &link).unwrap();
+        let found = |first: &AbsPath, active: Option<&AbsPath>| {
+            let path = std::env::join_paths([first.as_path(), system.as_path()]).unwrap();
+            let mut env = vec![(OsString::from("PATH"), path)];
+            env.extend(active.map(|prefix| ("VIRTUAL_ENV".into(), prefix.as_path().into())));
+            let host = LocalHost::new(root.resolve("p"), env, Box::new(NoGit));
+            helper_path(&host, "mv").unwrap()
+        };
+        for passed_over in
+            [&tools, &link, &put("open", 0o777, 0o755), &put("file", 0o755, 0o777), &put("plain", 0o755, 0o644)]
+        {
+            assert_eq!(found(passed_over, None), system.resolve("mv"), "{passed_over}");
+        }
+        let own = put("own", 0o755, 0o755);
+        assert_eq!(found(&own, None), own.resolve("mv"));
+        let venv = put("p/.venv/bin", 0o755, 0o755);
+        assert_eq!(found(&venv, None), system.resolve("mv"));
+        assert_eq!(found(&venv, venv.parent().as_ref()), venv.resolve("mv"));
+    }
 }

@@ -88,7 +88,7 @@ fn python_new_enough(inquiry: &Inquiry<'_>) -> Answer {
         format!("`{program}` is {version}; `{}` is {}", best.executable, best.version()),
         format!("`{program}` 是 {version}；`{}` 是 {}", best.executable, best.version()),
     );
-    let word = if !makes_environments(host, best) && installer::program_path(host, "uv").is_none() {
+    let word = if !makes_environments(host, best) && installer::helper_path(host, "uv").is_none() {
         "no_venv"
     } else if inquiry.command.is_some() && !packages.is_empty() {
         "packages"
