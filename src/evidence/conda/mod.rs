@@ -197,9 +197,8 @@ impl Effective {
     pub fn has_other_than(&self, dead: &[Dead]) -> bool {
         let is_pixis = |channel: &Channel| matches!(channel.origin, Origin::Toml(_));
         let is_dead = |channel: &Channel| dead.iter().any(|dead| dead.is(channel));
-        let others = |place: &Channel| {
-            self.channels.iter().any(|other| is_pixis(other) == is_pixis(place) && !is_dead(other))
-        };
+        let others =
+            |place: &Channel| self.channels.iter().any(|other| is_pixis(other) == is_pixis(place) && !is_dead(other));
         self.places(dead).all(others)
     }
 

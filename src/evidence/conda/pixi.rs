@@ -15,10 +15,9 @@ use crate::recipe::Text;
 pub fn add(host: &dyn Host, command: &PixiCommand, found: &mut Effective) {
     let manifest = pixi_files::manifest(host, command);
     for text in &command.channels {
-        found.channels.extend(resolved(host, text).map(|base| Channel {
-            base,
-            origin: Origin::CommandLine(text.clone()),
-        }));
+        found
+            .channels
+            .extend(resolved(host, text).map(|base| Channel { base, origin: Origin::CommandLine(text.clone()) }));
     }
     let workspace = manifest.as_ref().map(|(path, _)| path.clone());
     if let Some((path, table)) = &manifest
@@ -41,13 +40,15 @@ pub fn add(host: &dyn Host, command: &PixiCommand, found: &mut Effective) {
         });
     }
     let is_default = |text: &Found| {
-        list_of(&text.path).is_some_and(|list| matches!(keys(list).as_slice(), ["default-channels" | "default_channels"]))
+        list_of(&text.path)
+            .is_some_and(|list| matches!(keys(list).as_slice(), ["default-channels" | "default_channels"]))
     };
     let files = pixi_files::configurations(host, command, workspace.as_ref());
     // The strongest list counts alone.
-    let strongest = files.iter().rev().find(|file| {
-        pixi_files::strings(host, file).is_ok_and(|strings| strings.iter().any(is_default))
-    });
+    let strongest = files
+        .iter()
+        .rev()
+        .find(|file| pixi_files::strings(host, file).is_ok_and(|strings| strings.iter().any(is_default)));
     let strongest = strongest.filter(|_| command.works_without_manifest()).cloned();
     for file in &files {
         take(host, file, found, |text| match list_of(&text.path) {

@@ -92,7 +92,8 @@ fn conda_channel(inquiry: &Inquiry<'_>) -> Answer {
             ),
         };
     }
-    if let Some(Origin::Toml(at)) = found.pins.iter().find(|pin| dead.iter().any(|dead| dead.is(pin))).map(|pin| &pin.origin)
+    if let Some(Origin::Toml(at)) =
+        found.pins.iter().find(|pin| dead.iter().any(|dead| dead.is(pin))).map(|pin| &pin.origin)
     {
         let (file, line) = (&at.file, at.line);
         let seen = Text::new(
