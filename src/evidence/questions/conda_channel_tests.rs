@@ -174,7 +174,7 @@ fn says_where_it_stands_for_pixi() {
             ":4 wants a dependency",
         ),
         (
-            "project/.pixi/config.toml",
+            "home/.config/pixi/config.toml",
             "[mirrors]\n'https://conda.anaconda.org/r' = ['DEAD']\n",
             "pixi exec x -c y",
             "only_channel",
