@@ -3,8 +3,11 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use support::conda::{self, Channels};
 use support::story::{Story, assert_same};
@@ -83,6 +86,53 @@ fn the_servers_own_answer_makes_it_safe() {
     assert!(own.iter().any(|request| request.starts_with("GET /gone/noarch/repodata.json HTTP/1.1")), "{own:?}");
     assert!(own.iter().all(|request| request.starts_with("GET /gone/noarch/")), "{own:?}");
     taken_back(&story, &file, &before);
+}
+
+/// A proxy that tunnels to itself: whatever it is asked for is not there. Returns its port, and what it was asked.
+fn proxy() -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, asked) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<String>>>::default());
+    let log = asked.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            loop {
+                let mut request = String::new();
+                while reader.read_line(&mut request).is_ok_and(|length| length > 2) {}
+                if request.is_empty() {
+                    break;
+                }
+                let status = if request.starts_with("CONNECT") { "200 Connected" } else { "404 Not Found" };
+                log.lock().unwrap().push(request);
+                let length = if status.starts_with("404") { "Content-Length: 0\r\n" } else { "" };
+                if stream.write_all(format!("HTTP/1.1 {status}\r\n{length}\r\n").as_bytes()).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    (port, asked)
+}
+
+#[test]
+fn the_server_is_asked_by_the_proxy_of_the_environment() {
+    let mut sandbox = Sandbox::new();
+    let file = sandbox.home().join(".condarc");
+    let text = "channels: [http://channel.invalid/gone, http://channel.invalid/main]\n";
+    write(file, text);
+    let said = "UnavailableInvalidChannel: HTTP 404 Not Found for channel gone <http://channel.invalid/gone>\n";
+    sandbox.write("failed.log", said);
+    let dry = ["tda-1.11", "-n", "--online", "--log", "failed.log"];
+    // Nobody can tell without the proxy: there is no such host.
+    let alone = sandbox.fix(dry);
+    assert!(!alone.all().contains("conda_channel_online"), "{}", alone.all());
+    let (port, asked) = proxy();
+    sandbox.set("http_proxy", format!("http://127.0.0.1:{port}"));
+    sandbox.fix(dry).says("http://channel.invalid/gone/noarch/repodata.json").says("404");
+    let asked = asked.lock().unwrap().clone();
+    assert!(asked.iter().any(|request| request.contains("/gone/noarch/repodata.json")), "{asked:?}");
+    assert!(asked.iter().any(|request| request.contains("channel.invalid")), "{asked:?}");
+    assert!(!asked.iter().any(|request| request.contains("/main/")), "{asked:?}");
 }
 
 #[test]
@@ -181,14 +231,47 @@ fn a_variable_is_overlaid() {
 }
 
 #[test]
-fn what_the_command_asks_for_is_left_to_the_user() {
+fn what_the_command_asks_for_is_left_out_of_it() {
+    let (sandbox, channels) = lab();
+    let condarc = format!("channels: [{}]\n", channels.url("main"));
+    let file = write(sandbox.home().join(".condarc"), &condarc);
+    let (prefix, gone) = (sandbox.root().join("made"), channels.url("gone"));
+    let command = ["conda", "create", "-y", "-p", prefix.to_str().unwrap(), "-c", &gone, "demo"];
+    let story = Story::new(&sandbox, command, "UnavailableInvalidChannel: HTTP 404");
+    story.fails();
+    // Other words than the user's are run after a yes alone.
+    story.fix_command(&["run", "--yes", "--online"]).expect(1).says("--yes=confirm");
+    assert!(!is_made(&sandbox));
+    let done = story.fix_command(&["run", "--yes=confirm", "--online"]).expect(0);
+    done.says("repaired and verified").says(&format!("Leave `-c {gone}` out"));
+    assert!(is_made(&sandbox));
+    assert_eq!(fs::read_to_string(&file).unwrap(), condarc);
+    story.fix(&["rollback", "--yes"]);
+    fs::remove_dir_all(&prefix).unwrap();
+    story.fails();
+}
+
+#[test]
+fn a_line_of_a_shell_is_left_to_the_user() {
     let (sandbox, channels) = lab();
     write(sandbox.home().join(".condarc"), &format!("channels: [{}]\n", channels.url("main")));
     let (prefix, gone) = (sandbox.root().join("made"), channels.url("gone"));
-    let command = ["conda", "create", "-y", "-p", prefix.to_str().unwrap(), "-c", &gone, "demo"];
-    Story::new(&sandbox, command, "UnavailableInvalidChannel: HTTP 404")
+    let line = format!("conda create -y -p {} -c {gone} demo", prefix.display());
+    Story::new(&sandbox, ["sh", "-c", &line], "UnavailableInvalidChannel: HTTP 404")
         .is_left_alone(&["--online"])
         .says("command line");
+}
+
+#[test]
+fn a_command_without_another_channel_is_left_to_the_user() {
+    let (sandbox, channels) = lab();
+    write(sandbox.home().join(".condarc"), &format!("channels: [{}]\n", channels.url("main")));
+    let (prefix, gone) = (sandbox.root().join("made"), channels.url("gone"));
+    let prefix = prefix.to_str().unwrap();
+    let command = ["conda", "create", "-y", "-p", prefix, "--override-channels", "-c", &gone, "demo"];
+    Story::new(&sandbox, command, "UnavailableInvalidChannel: HTTP 404")
+        .is_left_alone(&["--online"])
+        .says("the only one");
 }
 
 #[test]

@@ -119,6 +119,23 @@ fn a_link_into_a_folder_of_dotfiles_stays_a_link() {
 }
 
 #[test]
+fn a_file_that_pip_cannot_read_is_named_with_its_line() {
+    let place = Place::new();
+    for (text, line) in [
+        ("[global]\nindex-url = @LIVE@\n# twice\nindex-url = @LIVE@\n", 4),
+        ("[global]\ntimeout = 3\nnothing\n", 3),
+        ("index-url = @LIVE@\n", 1),
+    ] {
+        let file = place.home(".config/pip/pip.conf", text);
+        let mut story = place.story();
+        story.message = "Configuration file could not be loaded".to_owned();
+        story.is_left_alone(&[]).says("pip-config-broken").says(&format!("{}:{line}", file.display()));
+    }
+    place.home(".config/pip/pip.conf", "[global]\nindex-url = @LIVE@\n");
+    place.story().passes();
+}
+
+#[test]
 fn a_chain_of_links_is_refused() {
     let place = Place::new();
     place.home("dotfiles/pip.conf", "[global]\nindex-url=@DEAD@\n");

@@ -232,6 +232,8 @@ fn apply(
         Some(Ok(rerun)) => rerun,
         None => None,
     };
+    // What the repair makes of the command is what has to be right.
+    let asked = rerun.as_ref().map(|rerun| rerun.argv.as_slice()).or(command);
     let state = session.state()?;
     let root = &plans[0].root;
     writing::recover(session, &state, root)?;
@@ -239,7 +241,7 @@ fn apply(
     let mut checked: Vec<Checked> = Vec::new();
     let mut interrupted = false;
     let carried = carry_out(session, &mut group, &plans, &mut |applied| {
-        checked = checks(&findings, &host, command, Stage::Static);
+        checked = checks(&findings, &host, asked, Stage::Static);
         if let Some(not_proved) = judge_checks(&checked) {
             return not_proved;
         }
@@ -252,7 +254,7 @@ fn apply(
             Err(error) => return Judgement::NotProved(Text::new(format!("{error:#}"), format!("{error:#}"))),
         };
         interrupted = attempt.ended.interrupted.is_some();
-        checked = checks(&findings, &host, command, Stage::Rerun);
+        checked = checks(&findings, &host, asked, Stage::Rerun);
         judge(&attempt, &findings, &checked, before)
     })?;
     let (outcome, code) = match &carried {

@@ -26,6 +26,7 @@ pub mod mounts;
 pub mod other_builds;
 pub mod own_files;
 pub mod pip_config;
+pub mod pixi_files;
 pub mod ports;
 pub mod present_source;
 pub mod python;

@@ -3,9 +3,12 @@
 //! From the strongest: the command line, `UV_*` variables, the project's `uv.toml` (or `[tool.uv]` of its
 //! `pyproject.toml`, where no `uv.toml` stands beside it), the user's `uv.toml`, the system's. `UV_CONFIG_FILE` stands for
 //! all files, `UV_NO_CONFIG` for none. uv reads no pip.conf.
+//!
+//! pixi has uv inside, and gives it the `pypi-options` of its manifest alone.
 
 use std::ffi::OsString;
 
+use super::pixi_files::{self, PixiCommand};
 use super::{FileKind, Host};
 use crate::formats::toml_file::{self, Reason, Step, Text};
 use crate::os::AbsPath;
@@ -43,6 +46,9 @@ const VARIABLES: &[&str] = &["UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV
 
 /// Lists the indexes of uv's configuration, from the strongest.
 pub fn indexes(host: &dyn Host, command: Option<&[OsString]>) -> Result<Vec<UvIndex>, UvUnread> {
+    if let Some(pixi) = command.and_then(PixiCommand::read) {
+        return of_pixi(host, &pixi);
+    }
     let words: Vec<String> =
         command.unwrap_or_default().iter().filter_map(|word| word.to_str().map(str::to_owned)).collect();
     let mut all = Vec::new();
@@ -72,6 +78,37 @@ pub fn indexes(host: &dyn Host, command: Option<&[OsString]>) -> Result<Vec<UvIn
         }
     }
     Ok(all)
+}
+
+/// Lists the indexes that a manifest of pixi gives.
+fn of_pixi(host: &dyn Host, command: &PixiCommand) -> Result<Vec<UvIndex>, UvUnread> {
+    let Some((path, table)) = pixi_files::manifest(host, command) else { return Ok(Vec::new()) };
+    let strings = pixi_files::strings(host, &path).map_err(|unread| UvUnread {
+        path: path.clone(),
+        line: unread.as_ref().map_or(1, |refusal| refusal.line),
+        reason: unread.map(|refusal| refusal.reason),
+    })?;
+    let own = |text: &Text| text.path.strip_prefix(table.as_slice()).is_some_and(is_pixi_index);
+    let origin = |text: &Text| UvOrigin::File { path: path.clone(), line: text.line, at: text.path.clone() };
+    let index = |text: &Text| UvIndex { url: text.value.clone(), origin: origin(text) };
+    Ok(strings.iter().filter(|text| own(text)).map(index).collect())
+}
+
+fn is_pixi_index(path: &[Step]) -> bool {
+    let key = |step: &Step, names: &[&str]| matches!(step, Step::Key(key) if names.contains(&key.as_str()));
+    let path = match path {
+        [feature, _, rest @ ..] if key(feature, &["feature"]) => rest,
+        [workspace, rest @ ..] if key(workspace, &["workspace", "project"]) => rest,
+        path => path,
+    };
+    match path {
+        [options, only] => key(options, &["pypi-options"]) && key(only, &["index-url"]),
+        [options, list, Step::At(_)] => key(options, &["pypi-options"]) && key(list, &["extra-index-urls"]),
+        [options, list, Step::At(_), last] => {
+            key(options, &["pypi-options"]) && key(list, &["extra-index-urls"]) && key(last, &["url"])
+        }
+        _ => false,
+    }
 }
 
 /// The user's own file, which a repair may add to where nothing says more.

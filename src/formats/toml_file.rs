@@ -22,6 +22,8 @@ pub struct Text {
     pub value: String,
     /// 1-based.
     pub line: usize,
+    /// 1-based, in characters.
+    pub column: usize,
     range: Range<usize>,
 }
 
@@ -34,6 +36,8 @@ pub enum Edit {
     Append { path: Vec<Step>, value: String },
     /// A string less in a list.
     Remove { path: Vec<Step> },
+    /// A key less, with the lines of its value; only where nothing else stands on them.
+    RemoveKey { path: Vec<Step> },
     /// A key more at the top of the file, before its first table.
     Set { key: String, value: String },
 }
@@ -53,6 +57,7 @@ pub enum Reason {
     NotUtf8,
     NotToml,
     NotThere,
+    NothingLeft,
     BadWord,
     OtherMeaning,
 }
@@ -63,6 +68,7 @@ impl Reason {
             Self::NotUtf8 => "the text is not UTF-8",
             Self::NotToml => "this is not TOML",
             Self::NotThere => "there is no such string or list",
+            Self::NothingLeft => "the list would be left empty",
             Self::BadWord => "the new text cannot stand in such a file",
             Self::OtherMeaning => "an edit here would change what other lines mean",
         }
@@ -73,6 +79,7 @@ impl Reason {
             Self::NotUtf8 => "文本不是 UTF-8 编码",
             Self::NotToml => "不是合法的 TOML",
             Self::NotThere => "没有这样的字符串或列表",
+            Self::NothingLeft => "列表将变为空",
             Self::BadWord => "要写入的内容不能出现在这种文件中",
             Self::OtherMeaning => "在此处修改会改变其他行的含义",
         }
@@ -100,7 +107,9 @@ pub fn strings(bytes: &[u8]) -> Result<Vec<Text>, Refusal> {
         if let (Some(value), Some(range)) = (item.as_str(), item.span()) {
             let range = shift(text, range);
             let line = line_of(text, range.start);
-            found.push(Text { path: path.to_vec(), value: value.to_owned(), line, range });
+            let begin = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
+            let column = text[begin..range.start].trim_start_matches(MARK).chars().count() + 1;
+            found.push(Text { path: path.to_vec(), value: value.to_owned(), line, column, range });
         }
     });
     Ok(found)
@@ -112,7 +121,7 @@ pub fn edit(bytes: &[u8], edit: &Edit) -> Result<Vec<u8>, Refusal> {
     let document = parse(text)?;
     let word = match edit {
         Edit::Replace { value, .. } | Edit::Append { value, .. } | Edit::Set { value, .. } => Some(value),
-        Edit::Remove { .. } => None,
+        Edit::Remove { .. } | Edit::RemoveKey { .. } => None,
     };
     if word.is_some_and(|word| word.chars().any(char::is_control)) {
         return Err(Refusal { line: 1, reason: Reason::BadWord });
@@ -285,6 +294,17 @@ fn splice(
             } else if comma.is_some() {
                 stop = text.len() - tail.len();
             }
+            Ok((start..stop, String::new()))
+        }
+        Edit::RemoveKey { path } => {
+            let Some((Step::Key(key), table)) = path.split_last() else { return Err(missing()) };
+            let range = span(&find(path)?)?;
+            let Some(Tree::Table(keys)) = wanted.at(table) else { return Err(missing()) };
+            keys.remove(key);
+            // What else stands on these lines would go as well; the comparison of meanings sees all but comments.
+            let start = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
+            let start = if start == 0 && text.starts_with(MARK) { MARK.len() } else { start };
+            let stop = text[range.end..].find('\n').map_or(text.len(), |at| range.end + at + 1);
             Ok((start..stop, String::new()))
         }
         Edit::Set { key, value } => {

@@ -117,6 +117,7 @@ fn edits_mean_what_they_were_to_and_keep_every_other_byte() {
             Edit::Append { .. } | Edit::Set { .. } => {
                 assert_eq!(is.len(), was.len() + 1, "{change:?}\n{before:?}\n{after:?}")
             }
+            Edit::RemoveKey { .. } => assert!(is.len() < was.len(), "{change:?}\n{before:?}\n{after:?}"),
             Edit::Remove { .. } => assert_eq!(is.len() + 1, was.len(), "{change:?}\n{before:?}\n{after:?}"),
         }
         // One stretch of the text is different; comments and line breaks of the rest are the same.
@@ -157,6 +158,32 @@ fn edits_look_as_a_person_would_make_them() {
     assert_eq!(done("", set("x")), "index-url = \"x\"\n");
     assert_eq!(done("# c\n[pip]\na = 1\n", set("x")), "index-url = \"x\"\n\n# c\n[pip]\na = 1\n");
     assert_eq!(done("\u{feff}a = 1 # c\r\n[pip]\r\n", set("x")), "\u{feff}a = 1 # c\r\nindex-url = \"x\"\r\n[pip]\r\n");
+}
+
+#[test]
+fn a_key_goes_with_its_lines_or_not_at_all() {
+    let done = |text: &str, path: &[&str]| {
+        let path = path.iter().map(|name| key(name)).collect();
+        edit(text.as_bytes(), &Edit::RemoveKey { path }).map(|bytes| String::from_utf8(bytes).unwrap())
+    };
+    let way = ["feature", "x", "channels"];
+    for (text, want) in [
+        ("[feature.x]\nchannels = [\"a\"] # one\nb = 1\n", "[feature.x]\nb = 1\n"),
+        ("[feature.x]\r\nb = 1\r\nchannels = [\r\n  \"a\",\r\n]\r\n", "[feature.x]\r\nb = 1\r\n"),
+        ("[feature.x]\nchannels = [\"a\"]", "[feature.x]\n"),
+    ] {
+        assert_eq!(done(text, &way).as_deref(), Ok(want), "{text}");
+    }
+    assert_eq!(done("\u{feff}a = 1\nb = 2\n", &["a"]).unwrap(), "\u{feff}b = 2\n");
+    for text in [
+        // The table itself would go, or what stands beside it.
+        "feature.x.channels = [\"a\"]\n",
+        "[feature]\nx = { channels = [\"a\"], b = 1 }\n",
+        "[feature.x]\nchannels = [\"a\"]\nchannels = [\"b\"]\n",
+        "[feature.x]\nb = 1\n",
+    ] {
+        assert!(done(text, &way).is_err(), "{text}");
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ const CONFIGURATION: &[&str] = &[
     ".config/pip/pip.conf",
     ".config/uv/uv.toml",
     ".config/pixi/config.toml",
+    ".pixi/config.toml",
+    ".pixi/manifests/pixi-global.toml",
     ".bashrc",
     ".bash_profile",
     ".profile",

@@ -3,7 +3,7 @@
 //! Never edits a file whose value a stronger one hides, never turns certificates off for a host that the user did not
 //! name, and never writes credentials anywhere but where they stood.
 
-use super::own_config::{OwnFile, own_config};
+use super::own_config::{Follow, OwnFile, own_config};
 use super::{LowerError, Lowered, Order, Verb};
 use crate::change::AbsPath;
 use crate::evidence::index_url::{IndexUrl, shown};
@@ -56,7 +56,7 @@ fn lower(order: &Order<'_>) -> Result<Lowered, LowerError> {
     let value = order.text("value").map(|value| secure(&value, trusted.as_deref())).transpose()?;
     let replaces = order.text("replaces");
     let target = target(&config, &option, replaces.as_deref())?;
-    let own = own_config(order, &target.path)?;
+    let own = own_config(order, &target.path, Follow::Folders)?;
     let mut bytes = own.bytes();
     bytes = edit(&own, &bytes, &index_edit(&config, &option, &target, value.as_deref(), replaces.as_deref())?)?;
     let mut lowered = Lowered::default();
@@ -65,7 +65,7 @@ fn lower(order: &Order<'_>) -> Result<Lowered, LowerError> {
         match trust_in(&config, &target)? {
             place if place.path == target.path => bytes = edit(&own, &bytes, &trust_edit(&place, host))?,
             place => {
-                let other = own_config(order, &place.path)?;
+                let other = own_config(order, &place.path, Follow::Folders)?;
                 let after = edit(&other, &other.bytes(), &trust_edit(&place, host))?;
                 other.write(&mut lowered, after);
             }

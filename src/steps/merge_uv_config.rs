@@ -2,7 +2,7 @@
 //!
 //! Never writes credentials anywhere, and never edits a file that a variable or the command hides.
 
-use super::own_config::own_config;
+use super::own_config::{Follow, own_config};
 use super::{LowerError, Lowered, Order, Verb};
 use crate::evidence::index_url::{IndexUrl, shown};
 use crate::evidence::questions::ArgSpec;
@@ -61,7 +61,7 @@ fn lower(order: &Order<'_>) -> Result<Lowered, LowerError> {
             (path.clone(), edits.collect())
         }
     };
-    let own = own_config(order, &path)?;
+    let own = own_config(order, &path, Follow::Folders)?;
     let mut bytes = own.bytes();
     for edit in &edits {
         bytes = toml_file::edit(&bytes, edit).map_err(|refusal| {

@@ -18,18 +18,31 @@ pub(super) struct OwnFile {
     /// What earlier steps make of it.
     now: FileState,
     limit: Option<Text>,
+    /// The plan may allow the file although the way to it is a link.
+    is_linked: bool,
+}
+
+/// Which links on the way to a file may lead out of the allowed roots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Follow {
+    /// The file's own, and those of the folders above it (`~/.config → ~/dotfiles/config`).
+    Folders,
+    /// The file's own only: a project may link its folders to anywhere.
+    FileOnly,
 }
 
 /// What a new file of the user gets.
 const NEW_MODE: u32 = 0o644;
 
 /// Finds the file; it may be absent.
-pub(super) fn own_config(order: &Order<'_>, named: &AbsPath) -> Result<OwnFile, LowerError> {
+pub(super) fn own_config(order: &Order<'_>, named: &AbsPath, follow: Follow) -> Result<OwnFile, LowerError> {
     let path = real_place(order, named)?;
+    let is_link = order.host.inspect(named.as_path()).is_ok_and(|meta| meta.kind == FileKind::Link);
+    let is_linked = path != *named && (is_link || follow == Follow::Folders);
     let before = order.file(&path)?;
     let now = order.pending(&path).unwrap_or_else(|| before.clone());
     let limit = tracked_file(order.host, &path);
-    Ok(OwnFile { named: named.clone(), path, before, now, limit })
+    Ok(OwnFile { named: named.clone(), path, before, now, limit, is_linked })
 }
 
 fn real_place(order: &Order<'_>, named: &AbsPath) -> Result<AbsPath, LowerError> {
@@ -40,8 +53,8 @@ fn real_place(order: &Order<'_>, named: &AbsPath) -> Result<AbsPath, LowerError>
         let target = host.link(named.as_path()).ok().zip(named.parent()).map(|(to, parent)| parent.resolve(to));
         if target.as_ref().and_then(kind) != Some(FileKind::File) {
             return refused(
-                format!("`{named}` is a link that leads to no regular file"),
-                format!("`{named}` 是链接，但没有指向普通文件"),
+                format!("`{named}` is a link that leads to no regular file, or to another link"),
+                format!("`{named}` 是链接，但没有直接指向普通文件"),
             );
         }
     }
@@ -74,6 +87,16 @@ fn real_place(order: &Order<'_>, named: &AbsPath) -> Result<AbsPath, LowerError>
 }
 
 impl OwnFile {
+    /// Says whether the file is there, as earlier steps leave it.
+    pub fn is_there(&self) -> bool {
+        matches!(self.now, FileState::Present(_))
+    }
+
+    /// Says whether both are one file.
+    pub fn is_same(&self, other: &OwnFile) -> bool {
+        self.path == other.path
+    }
+
     /// The bytes to edit; an absent file is empty.
     pub fn bytes(&self) -> Vec<u8> {
         match &self.now {
@@ -92,7 +115,7 @@ impl OwnFile {
         if after == self.now {
             return;
         }
-        if self.path != self.named {
+        if self.is_linked {
             lowered.links.push((self.named, self.path.clone()));
         }
         lowered.limits.extend(self.limit.map(|why| (Applicability::Confirm, why)));

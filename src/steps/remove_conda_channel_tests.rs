@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use super::*;
+use crate::change::{Change, FileState, WriteFile};
 use crate::evidence::LocalHost;
 use crate::evidence::questions::testing::NoGit;
 use crate::recipe::Value;

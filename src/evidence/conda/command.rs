@@ -12,9 +12,11 @@ pub enum Tool {
     Conda,
     /// mamba and micromamba read `~/.mambarc` as well.
     Mamba,
+    /// Has a manifest and a configuration of its own.
+    Pixi,
     /// Nothing tells.
     Unknown,
-    /// A program that has a configuration of its own.
+    /// A program whose channels are not known here.
     Other,
 }
 
@@ -26,9 +28,22 @@ pub struct CondaCommand {
     pub channels: Vec<String>,
     /// `--override-channels`: nothing but `-c` counts.
     pub overrides: bool,
-    /// `--no-rc`, `--rc-file`: another configuration counts.
+    /// Configuration that cannot be told from the words counts: `--no-env`, several files of `--rc-file`.
     pub other_configuration: bool,
+    /// `--no-rc`: no configuration file counts.
+    pub no_rc: bool,
+    /// `--rc-file`: these count alone.
+    pub rc_files: Vec<AbsPath>,
+    /// `-n` or `-p`: where the environment is that the command works on.
+    pub environment: Option<Environment>,
     pub environment_files: Vec<AbsPath>,
+}
+
+/// How a command names its environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Environment {
+    Name(String),
+    Prefix(AbsPath),
 }
 
 impl CondaCommand {
@@ -39,6 +54,9 @@ impl CondaCommand {
             channels: Vec::new(),
             overrides: false,
             other_configuration: false,
+            no_rc: false,
+            rc_files: Vec::new(),
+            environment: None,
             environment_files: Vec::new(),
         };
         let words = command.and_then(plain_words).unwrap_or_default();
@@ -71,7 +89,8 @@ impl CondaCommand {
         let tool = match base_name(program) {
             "conda" | "conda-env" => Tool::Conda,
             "mamba" | "micromamba" => Tool::Mamba,
-            "pixi" | "rattler-build" => Tool::Other,
+            "pixi" => Tool::Pixi,
+            "rattler-build" => Tool::Other,
             _ => return,
         };
         if self.tool == Tool::Unknown || tool != Tool::Other {
@@ -79,6 +98,10 @@ impl CondaCommand {
         }
         let verbs: Vec<&str> =
             arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-')).take(2).collect();
+        if verbs.first() == Some(&"run") || tool == Tool::Pixi {
+            // The words behind are another program's.
+            return;
+        }
         let is_environment = base_name(program) == "conda-env" || verbs.first() == Some(&"env");
         let mut files = Vec::new();
         let mut words = arguments.iter();
@@ -96,9 +119,20 @@ impl CondaCommand {
                 self.channels.extend(channel.split(',').map(str::to_owned).filter(|channel| !channel.is_empty()));
             } else if let Some(file) = value(["-f", "--file"]) {
                 files.push(file);
+            } else if let Some(file) = value(["--rcfile", "--rc-file"]) {
+                // Further words would be files as well.
+                let is_more = words.clone().next().is_some_and(|word| !word.starts_with('-'));
+                self.other_configuration |= is_more || !is_literal(&file) || !self.rc_files.is_empty();
+                self.rc_files.push(folder.resolve(&file));
+            } else if let Some(name) = value(["-n", "--name"]) {
+                self.environment = Some(Environment::Name(name));
+            } else if let Some(prefix) = value(["-p", "--prefix"]).filter(|prefix| is_literal(prefix)) {
+                self.environment = Some(Environment::Prefix(folder.resolve(&prefix)));
             } else if word == "--override-channels" {
                 self.overrides = true;
-            } else if ["--no-rc", "--rc-file", "--rcfile", "--no-env"].iter().any(|option| word.starts_with(option)) {
+            } else if word == "--no-rc" {
+                self.no_rc = true;
+            } else if word == "--no-env" || word.starts_with("--rcfile") {
                 self.other_configuration = true;
             }
         }
@@ -110,6 +144,44 @@ impl CondaCommand {
         let files = files.iter().filter(|file| is_yaml(file) && is_literal(file) && !file.contains("://"));
         self.environment_files.extend(files.map(|file| folder.resolve(file)));
     }
+}
+
+/// Returns the command without some of the channels that its `-c` name; `None` where that cannot be said in words: the
+/// line of a shell may expand to anything.
+pub fn without_channels(command: &[OsString], goes: &dyn Fn(&str) -> bool) -> Option<Vec<OsString>> {
+    let words = plain_words(command)?;
+    let own = strip_wrappers(&words)?;
+    let (program, arguments) = own.split_first()?;
+    if !matches!(base_name(program), "conda" | "conda-env" | "mamba" | "micromamba") {
+        return None;
+    }
+    let kept = |value: &str| {
+        let all: Vec<&str> = value.split(',').filter(|channel| !channel.is_empty()).collect();
+        let kept: Vec<&str> = all.iter().copied().filter(|channel| !goes(channel)).collect();
+        (kept.len() < all.len()).then(|| kept.join(","))
+    };
+    let mut new: Vec<String> = words[..words.len() - arguments.len()].to_vec();
+    let mut arguments = arguments.iter();
+    while let Some(word) = arguments.next() {
+        let (option, value) = if word == "-c" || word == "--channel" {
+            (None, arguments.next()?.clone())
+        } else if let Some(value) = word.strip_prefix("--channel=") {
+            (Some("--channel="), value.to_owned())
+        } else if let Some(value) = word.strip_prefix("-c").filter(|_| !word.starts_with("--")) {
+            (Some("-c"), value.trim_start_matches('=').to_owned())
+        } else {
+            new.push(word.clone());
+            continue;
+        };
+        match (option, kept(&value)) {
+            (None, None) => new.extend([word.clone(), value]),
+            (Some(_), None) => new.push(word.clone()),
+            (_, Some(rest)) if rest.is_empty() => {}
+            (None, Some(rest)) => new.extend([word.clone(), rest]),
+            (Some(option), Some(rest)) => new.push(format!("{option}{rest}")),
+        }
+    }
+    (new != words).then(|| new.into_iter().map(OsString::from).collect())
 }
 
 #[cfg(test)]
@@ -126,12 +198,17 @@ mod tests {
             ("conda env create", "Conda [] false false [environment.yml]"),
             ("conda env update -f dev/e.yaml --prune", "Conda [] false false [dev/e.yaml]"),
             ("conda env list", "Conda [] false false []"),
-            ("micromamba create -f e.yml --no-rc", "Mamba [] false true [e.yml]"),
+            ("micromamba create -f e.yml --no-rc", "Mamba [] false false [e.yml]"),
+            ("micromamba create --no-env x", "Mamba [] false true []"),
+            ("micromamba create --rc-file a.yml b.yml -c d", "Mamba [d] false true []"),
+            ("conda run -n x tool -c y", "Conda [] false false []"),
+            ("pixi exec -c lab tool", "Pixi [] false false []"),
             ("mamba create --override-channels -c a", "Mamba [a] true false []"),
             ("conda create --file requirements.txt", "Conda [] false false []"),
             ("bash -c 'cd sub && conda env create -q'", "Conda [] false false [sub/environment.yml]"),
             ("env A=1 conda install -c 'https://h/x' y", "Conda [https://h/x] false false []"),
-            ("pixi install", "Other [] false false []"),
+            ("pixi install", "Pixi [] false false []"),
+            ("rattler-build build", "Other [] false false []"),
             ("bash build.sh", "Unknown [] false false [environment.yml]"),
             ("make env", "Unknown [] false false [environment.yml]"),
         ];
@@ -156,6 +233,24 @@ mod tests {
                 files.join(" ")
             );
             assert_eq!(got, want, "{line}");
+        }
+    }
+    #[test]
+    fn channels_go_from_the_words() {
+        for (line, want) in [
+            ("conda install -c gone -c lab x", Some("conda install -c lab x")),
+            ("mamba create --channel=gone,lab x", Some("mamba create --channel=lab x")),
+            ("env A=1 micromamba install -cgone x -c lab,gone", Some("env A=1 micromamba install x -c lab")),
+            ("conda install --channel gone x", Some("conda install x")),
+            ("conda install -c lab --channel-priority gone", None),
+            ("bash -c 'conda install -c gone x'", None),
+            ("pixi exec -c gone x", None),
+            ("conda install x -c", None),
+        ] {
+            let words: Vec<OsString> = shell_words::split(line).unwrap().into_iter().map(OsString::from).collect();
+            let got = without_channels(&words, &|channel| channel == "gone");
+            let got = got.map(|words| words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" "));
+            assert_eq!(got.as_deref(), want, "{line}");
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod channel;
 mod command;
+mod pixi;
 mod removal;
 mod solver;
 mod sources;
@@ -13,12 +14,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use super::Host;
+use crate::evidence::pixi_files::PixiCommand;
+use crate::formats::toml_file::Step;
 use crate::formats::yaml::{Entry, List};
 use crate::os::AbsPath;
 use crate::recipe::Text;
 
 pub use channel::{Base, Dead};
-pub use command::{CondaCommand, Tool};
+pub use command::{CondaCommand, Tool, without_channels};
+pub use pixi::removed as removed_from_toml;
 pub use removal::{removed, written_defaults};
 pub use solver::{Solver, solver};
 pub use sources::{Broken, KeyedList, Source, SourceKind, user_file};
@@ -38,6 +42,8 @@ pub struct Effective {
     pub channels: Vec<Channel>,
     /// Configuration that cannot be taken as conda takes it.
     pub broken: Vec<Broken>,
+    /// Dependencies of pixi that name a channel of their own.
+    pub pins: Vec<Channel>,
     /// Lists without entries, and their lines.
     pub empty_lists: Vec<(AbsPath, u32)>,
     /// Conda logs in, or goes by a proxy of its own, for some channel: an answer to us is not the answer to conda.
@@ -55,6 +61,7 @@ pub struct Channel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     Entry(FileEntry),
+    Toml(TomlEntry),
     Variable { name: &'static str, text: String },
     CommandLine(String),
     BuiltIn,
@@ -69,12 +76,40 @@ pub struct FileEntry {
     pub entry: Entry,
 }
 
+/// An entry of a list in a file of pixi.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TomlEntry {
+    pub file: AbsPath,
+    /// The way to the string.
+    pub at: Vec<Step>,
+    /// 1-based.
+    pub line: u32,
+    /// 1-based, in characters.
+    pub column: u32,
+    pub text: String,
+}
+
+impl TomlEntry {
+    /// The keys that lead to it: `feature.test.channels`.
+    pub fn key(&self) -> String {
+        let key = |step: &Step| match step {
+            Step::Key(key) => Some(key.clone()),
+            Step::At(_) => None,
+        };
+        self.at.iter().filter_map(key).collect::<Vec<_>>().join(".")
+    }
+}
+
 impl Origin {
     /// Tells the place in a few words.
     pub fn told(&self) -> Text {
         match self {
             Origin::Entry(at) => {
                 let (file, line, key) = (&at.file, at.entry.line, at.path.join("."));
+                Text::new(format!("`{file}`:{line} ({key})"), format!("`{file}`:{line}（{key}）"))
+            }
+            Origin::Toml(at) => {
+                let (file, line, key) = (&at.file, at.line, at.key());
                 Text::new(format!("`{file}`:{line} ({key})"), format!("`{file}`:{line}（{key}）"))
             }
             Origin::Variable { name, .. } => {
@@ -93,7 +128,21 @@ type Word = (Origin, String);
 
 /// Finds out which channels a command asks.
 pub fn effective(host: &dyn Host, command: Option<&[OsString]>) -> Effective {
+    let words = command.unwrap_or_default();
     let command = CondaCommand::read(host, command);
+    if command.tool == Tool::Pixi {
+        let mut found = Effective {
+            command,
+            channels: Vec::new(),
+            broken: Vec::new(),
+            pins: Vec::new(),
+            empty_lists: Vec::new(),
+            has_own_ways: false,
+        };
+        // A shell's line tells nothing but the workspace.
+        pixi::add(host, &PixiCommand::read(words).unwrap_or_default(), &mut found);
+        return found;
+    }
     let mut read = sources::read(host, &command);
     let mut words: Vec<Word> =
         command.channels.iter().map(|text| (Origin::CommandLine(text.clone()), text.clone())).collect();
@@ -129,7 +178,13 @@ pub fn effective(host: &dyn Host, command: Option<&[OsString]>) -> Effective {
         (SourceKind::File(_) | SourceKind::Variable(_), _) => None,
     };
     let empty_lists = read.sources.iter().filter_map(empty).collect();
-    Effective { command, channels, broken: read.broken, empty_lists, has_own_ways }
+    let (pins, broken) = (Vec::new(), read.broken);
+    let mut found = Effective { command, channels, broken, pins, empty_lists, has_own_ways };
+    // What a script or an unknown command calls may be pixi as well, where the project is a workspace of it.
+    if found.command.tool == Tool::Unknown {
+        pixi::add(host, &PixiCommand::default(), &mut found);
+    }
+    found
 }
 
 impl Effective {
@@ -138,9 +193,33 @@ impl Effective {
         self.channels.iter().filter(|channel| dead.iter().any(|dead| dead.is(channel)))
     }
 
-    /// Says whether a channel would be left without the dead ones.
+    /// Says whether channels would be left without the dead ones, for each program that asks one of these.
     pub fn has_other_than(&self, dead: &[Dead]) -> bool {
-        self.channels.iter().any(|channel| !dead.iter().any(|dead| dead.is(channel)))
+        let is_pixis = |channel: &Channel| matches!(channel.origin, Origin::Toml(_));
+        let is_dead = |channel: &Channel| dead.iter().any(|dead| dead.is(channel));
+        let others =
+            |place: &Channel| self.channels.iter().any(|other| is_pixis(other) == is_pixis(place) && !is_dead(other));
+        self.places(dead).all(others)
+    }
+
+    /// Lists the words of `-c` that name dead channels.
+    pub fn command_words<'e>(&'e self, dead: &'e [Dead]) -> Vec<&'e str> {
+        let word = |channel: &'e Channel| match &channel.origin {
+            Origin::CommandLine(text) => Some(text.as_str()),
+            Origin::Entry(_) | Origin::Toml(_) | Origin::Variable { .. } | Origin::BuiltIn => None,
+        };
+        self.places(dead).filter_map(word).collect()
+    }
+
+    /// Returns the files of pixi, with the dead entries in them.
+    pub fn toml_entries_by_file(&self, dead: &[Dead]) -> BTreeMap<AbsPath, Vec<TomlEntry>> {
+        let mut files: BTreeMap<AbsPath, Vec<TomlEntry>> = BTreeMap::new();
+        for channel in self.places(dead) {
+            if let Origin::Toml(entry) = &channel.origin {
+                files.entry(entry.file.clone()).or_default().push(entry.clone());
+            }
+        }
+        files
     }
 
     /// Returns the files, with the dead entries of each list in them.

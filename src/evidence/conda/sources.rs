@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-use super::command::{CondaCommand, Tool};
+use super::command::{CondaCommand, Environment, Tool};
 use crate::evidence::{FileKind, Host};
 use crate::formats::yaml::{Entry, LARGEST, List, Reason, Yaml};
 use crate::os::AbsPath;
@@ -90,7 +90,7 @@ pub fn user_file(host: &dyn Host) -> Option<AbsPath> {
 /// Reads all sources, the weakest first.
 pub fn read(host: &dyn Host, command: &CondaCommand) -> Read {
     let mut read = Read { sources: Vec::new(), broken: Vec::new() };
-    for file in files(host, command.tool) {
+    for file in files(host, command) {
         match of_file(host, &file) {
             Ok(source) => read.sources.push(source),
             Err(broken) => read.broken.push(broken),
@@ -101,7 +101,14 @@ pub fn read(host: &dyn Host, command: &CondaCommand) -> Read {
 }
 
 /// Lists the configuration files that are there, each once.
-fn files(host: &dyn Host, tool: Tool) -> Vec<AbsPath> {
+fn files(host: &dyn Host, command: &CondaCommand) -> Vec<AbsPath> {
+    if command.no_rc {
+        return Vec::new();
+    }
+    if !command.rc_files.is_empty() {
+        return command.rc_files.clone();
+    }
+    let tool = command.tool;
     let folder_of = |name: &str| host.env(name).and_then(|value| AbsPath::new(value).ok());
     let mut candidates: Vec<AbsPath> = Vec::new();
     let mut folder = |folder: Option<AbsPath>| {
@@ -122,6 +129,11 @@ fn files(host: &dyn Host, tool: Tool) -> Vec<AbsPath> {
     candidates.extend(
         prefix.into_iter().flat_map(|prefix| [".condarc", "condarc", "condarc.d"].map(|name| prefix.resolve(name))),
     );
+    if tool == Tool::Mamba {
+        let inside = [".condarc", "condarc", "condarc.d", ".mambarc"];
+        let target = target(host, command);
+        candidates.extend(target.into_iter().flat_map(|prefix| inside.map(|name| prefix.resolve(name))));
+    }
     candidates.extend(named(host));
     let mut seen = BTreeSet::new();
     let mut files = Vec::new();
@@ -145,6 +157,16 @@ fn files(host: &dyn Host, tool: Tool) -> Vec<AbsPath> {
         );
     }
     files
+}
+
+/// The environment that the command names: mamba reads its files too, conda those of the active one alone.
+fn target(host: &dyn Host, command: &CondaCommand) -> Option<AbsPath> {
+    match command.environment.as_ref()? {
+        Environment::Prefix(prefix) => Some(prefix.clone()),
+        Environment::Name(name) if name == "base" => root(host, command.tool),
+        Environment::Name(name) if name.contains('/') || name == ".." => None,
+        Environment::Name(name) => Some(root(host, command.tool)?.resolve("envs").resolve(name)),
+    }
 }
 
 /// `$CONDARC` may be relative to the folder that the command runs in, or begin with `~`.

@@ -1,9 +1,13 @@
 //! Where does the channel that is gone stand, and is it really gone?
 
+use std::ffi::OsString;
+
 use super::{Answer, ArgSpec, Inquiry, Place, Question, UNKNOWN};
 use crate::evidence::conda::{self, Base, Channel, Dead, Effective, Origin, Tool};
 use crate::evidence::{Host, OnlineError};
+use crate::formats::toml_file;
 use crate::formats::yaml::LARGEST;
+use crate::os::AbsPath;
 use crate::recipe::{Text, Value};
 
 const URL: ArgSpec = ArgSpec { name: "url", required: false, about: "URLs of the channels, as the log names them" };
@@ -19,6 +23,7 @@ pub const QUESTIONS: &[Question] = &[
             "file",
             "environment_variable",
             "builtin_default",
+            "in_command",
             "command_line",
             "only_channel",
             "uneditable",
@@ -87,10 +92,21 @@ fn conda_channel(inquiry: &Inquiry<'_>) -> Answer {
             ),
         };
     }
-    describe(inquiry.host, &found, &dead, &places)
+    if let Some(Origin::Toml(at)) =
+        found.pins.iter().find(|pin| dead.iter().any(|dead| dead.is(pin))).map(|pin| &pin.origin)
+    {
+        let (file, line) = (&at.file, at.line);
+        let seen = Text::new(
+            format!("`{file}`:{line} wants a dependency from this very channel"),
+            format!("`{file}`:{line} 的依赖指定必须来自该频道"),
+        );
+        return Answer::new("uneditable", seen).with("file", file.to_string()).with("line", line.to_string());
+    }
+    describe(inquiry, &found, &dead, &places)
 }
 
-fn describe(host: &dyn Host, found: &Effective, dead: &[Dead], places: &[&Channel]) -> Answer {
+fn describe(inquiry: &Inquiry<'_>, found: &Effective, dead: &[Dead], places: &[&Channel]) -> Answer {
+    let host = inquiry.host;
     let told: Vec<Text> = {
         let mut told: Vec<Text> = places.iter().map(|channel| channel.origin.told()).collect();
         told.dedup();
@@ -99,11 +115,14 @@ fn describe(host: &dyn Host, found: &Effective, dead: &[Dead], places: &[&Channe
     let join = |of: fn(&Text) -> &str, by: &str| told.iter().map(of).collect::<Vec<_>>().join(by);
     let mut seen = Text::new(join(|text| &text.en, ", "), join(|text| &text.zh, "、"));
     let has = |is: fn(&Origin) -> bool| places.iter().any(|channel| is(&channel.origin));
-    let is_file = |origin: &Origin| matches!(origin, Origin::Entry(_));
-    let mut word = if has(|origin| matches!(origin, Origin::CommandLine(_))) {
+    let is_file = |origin: &Origin| matches!(origin, Origin::Entry(_) | Origin::Toml(_));
+    let in_words = has(|origin| matches!(origin, Origin::CommandLine(_)));
+    let mut word = if in_words && (found.command.tool == Tool::Pixi || rewritten(inquiry, found, dead).is_none()) {
         "command_line"
     } else if !found.has_other_than(dead) {
         "only_channel"
+    } else if in_words {
+        "in_command"
     } else if has(is_file) {
         "file"
     } else if has(|origin| matches!(origin, Origin::Variable { .. })) {
@@ -111,7 +130,20 @@ fn describe(host: &dyn Host, found: &Effective, dead: &[Dead], places: &[&Channe
     } else {
         "builtin_default"
     };
-    if word == "file" {
+    if word == "file" || word == "in_command" {
+        for (file, entries) in found.toml_entries_by_file(dead) {
+            let Ok(bytes) = host.read(file.as_path(), LARGEST as u64) else { continue };
+            if let Err(refusal) = conda::removed_from_toml(&bytes, &entries) {
+                let (line, reason) = (refusal.line, refusal.reason);
+                let is_mirror = entries.iter().any(|entry| entry.key().starts_with("mirrors."));
+                seen = Text::new(
+                    format!("`{file}`:{line} names it and cannot be edited: {}", reason.en()),
+                    format!("`{file}`:{line} 写有该频道，但无法自动修改：{}", reason.zh()),
+                );
+                let is_only = reason == toml_file::Reason::NothingLeft && !is_mirror;
+                word = if is_only { "only_channel" } else { "uneditable" };
+            }
+        }
         for (file, entries) in found.entries_by_file(dead) {
             let Ok(bytes) = host.read(file.as_path(), LARGEST as u64) else { continue };
             if let Err(refusal) = conda::removed(&bytes, &entries) {
@@ -129,7 +161,7 @@ fn describe(host: &dyn Host, found: &Effective, dead: &[Dead], places: &[&Channe
         .iter()
         .filter_map(|channel| match &channel.origin {
             Origin::CommandLine(text) => Some(text.clone()),
-            Origin::Entry(_) | Origin::Variable { .. } | Origin::BuiltIn => None,
+            Origin::Entry(_) | Origin::Toml(_) | Origin::Variable { .. } | Origin::BuiltIn => None,
         })
         .collect();
     answer = answer.with("places", told.iter().map(|text| text.en.clone()).collect::<Vec<_>>());
@@ -139,21 +171,10 @@ fn describe(host: &dyn Host, found: &Effective, dead: &[Dead], places: &[&Channe
     for channel in places {
         match &channel.origin {
             Origin::Entry(at) => {
-                answer.places.push(Place {
-                    path: at.file.clone(),
-                    line: at.entry.line,
-                    column: at.entry.column,
-                    says: Text::new("this channel does not exist", "该频道不存在"),
-                });
-                let first = !answer.values.contains_key("file");
-                if first {
-                    answer = answer
-                        .with("file", at.file.to_string())
-                        .with("line", at.entry.line.to_string())
-                        .with("key", at.path.join("."))
-                        .with("entry", shown(&at.entry.text));
-                }
+                let (line, column) = (at.entry.line, at.entry.column);
+                answer = at_place(answer, &at.file, (line, column), at.path.join("."), &at.entry.text);
             }
+            Origin::Toml(at) => answer = at_place(answer, &at.file, (at.line, at.column), at.key(), &at.text),
             Origin::Variable { name, .. } => answer = answer.with("variable", *name),
             Origin::CommandLine(_) | Origin::BuiltIn => {}
         }
@@ -161,6 +182,23 @@ fn describe(host: &dyn Host, found: &Effective, dead: &[Dead], places: &[&Channe
     answer.places.sort();
     answer.places.dedup();
     answer
+}
+
+/// Adds a place; the first is the one that is told of.
+fn at_place(mut answer: Answer, file: &AbsPath, (line, column): (u32, u32), key: String, text: &str) -> Answer {
+    let says = Text::new("this channel does not exist", "该频道不存在");
+    answer.places.push(Place { path: file.clone(), line, column, says });
+    if answer.values.contains_key("file") {
+        return answer;
+    }
+    let answer = answer.with("file", file.to_string()).with("line", line.to_string());
+    answer.with("key", key).with("entry", shown(text))
+}
+
+/// The command without the dead channels of its `-c`, where that can be said in words.
+fn rewritten(inquiry: &Inquiry<'_>, found: &Effective, dead: &[Dead]) -> Option<Vec<OsString>> {
+    let gone = found.command_words(dead);
+    conda::without_channels(inquiry.command?, &|word| gone.contains(&word))
 }
 
 /// An entry without what is secret in it.

@@ -65,13 +65,7 @@ fn says_where_it_stands() {
         (&[("x.yml", both.as_bytes())], &[("CONDARC", "@ROOT@/x.yml")], "", "file", "x.yml`:1"),
         (&[], &[("CONDA_CHANNELS", "a, http://m.example/pkgs/r")], "", "environment_variable", "CONDA_CHANNELS"),
         (&[("home/.condarc", b"channels: [https://u:word@m.example/t/tk-1/pkgs/r, a]\n")], &[], "", "file", ":1"),
-        (
-            &[("home/.condarc", both.as_bytes())],
-            &[],
-            "conda install -c https://m.example/pkgs/r x",
-            "command_line",
-            "-c",
-        ),
+        (&[("home/.condarc", both.as_bytes())], &[], "conda install -c https://m.example/pkgs/r x", "in_command", "-c"),
         (&[("home/.condarc", both.as_bytes())], &[], "conda install --override-channels -c a x", "nowhere", "names it"),
         (&[("home/.condarc", b"channels: [https://m.example/pkgs/r]\n")], &[], "", "only_channel", ".condarc`:1"),
         (
@@ -106,8 +100,21 @@ fn says_where_it_stands() {
         (&[("project/environment.yml", both.as_bytes())], &[], "conda env create", "file", "environment.yml`:1"),
         (&[("project/environment.yml", both.as_bytes())], &[], "conda install x", "nowhere", "names it"),
         (&[("project/dev.yml", both.as_bytes())], &[], "conda env update -f dev.yml", "file", "dev.yml`:1"),
-        (&[("home/.condarc", both.as_bytes())], &[], "pixi install", UNKNOWN, "does not read"),
-        (&[("home/.condarc", both.as_bytes())], &[], "micromamba install --no-rc x", UNKNOWN, "of its own"),
+        (&[("home/.condarc", both.as_bytes())], &[], "rattler-build build", UNKNOWN, "does not read"),
+        (&[("home/.condarc", both.as_bytes())], &[], "pixi install", "nowhere", "names it"),
+        (&[("home/.condarc", both.as_bytes())], &[], "micromamba install --no-rc x", "nowhere", "names it"),
+        (&[("home/.condarc", both.as_bytes())], &[], "micromamba install --no-env x", UNKNOWN, "of its own"),
+        (&[("project/lab.yml", both.as_bytes())], &[], "micromamba install --rc-file lab.yml", "file", "lab.yml`:1"),
+        (&[("home/.condarc", both.as_bytes())], &[], "micromamba install --rc-file=lab.yml x", UNKNOWN, "of its own"),
+        (&[("project/env/.condarc", both.as_bytes())], &[], "mamba install -p env x", "file", "env/.condarc`:1"),
+        (&[("project/env/.condarc", both.as_bytes())], &[], "conda install -p env x", "nowhere", "names it"),
+        (
+            &[("root/envs/lab/.mambarc", both.as_bytes())],
+            &[("MAMBA_ROOT_PREFIX", "@ROOT@/root")],
+            "micromamba install -n lab x",
+            "file",
+            "lab/.mambarc`:1",
+        ),
         (&[("home/.condarc", b"channels: [a\n")], &[], "", UNKNOWN, "this is no YAML"),
     ];
     for (files, env, command, word, seen) in cases {
@@ -118,6 +125,103 @@ fn says_where_it_stands() {
         let told = format!("{answer:?}");
         assert!(!told.contains("word@") && !told.contains("tk-1"), "{told}");
     }
+}
+
+#[test]
+fn says_where_it_stands_for_pixi() {
+    let dead = "https://m.example/pkgs/r";
+    let of = |text: &str| text.replace("DEAD", dead);
+    for (name, text, command, word, seen) in [
+        (
+            "project/pixi.toml",
+            "[workspace]\nchannels = ['DEAD', 'a']\n",
+            "pixi install",
+            "file",
+            ":2 (workspace.channels)",
+        ),
+        (
+            "project/pixi.toml",
+            "[project]\nchannels = ['a', {channel='DEAD'}]\n",
+            "pixi add x",
+            "file",
+            ":2 (project.channels",
+        ),
+        ("pixi.toml", "[project]\nchannels = ['a', 'DEAD/noarch']\n", "pixi run b", "file", ":2 (project.channels)"),
+        ("project/pixi.toml", "[project]\nchannels = ['a', 'DEAD']\n", "make", "file", ":2 (project.channels)"),
+        ("project/pixi.toml", "[project]\nchannels = ['a', 'DEAD']\n", "conda install x", "nowhere", "names it"),
+        ("project/pixi.toml", "[project]\nchannels = ['a', 'DEAD']\n", "pixi global install x", "nowhere", "names it"),
+        ("project/pixi.toml", "[project]\nchannels = ['DEAD', 'DEAD/']\n", "pixi install", "only_channel", ":2"),
+        ("project/pixi.toml", "[project]\nchannels = 'DEAD'\n", "pixi install", "nowhere", "names it"),
+        (
+            "project/pyproject.toml",
+            "[tool.pixi.workspace]\nchannels = ['a']\n[tool.pixi.feature.t]\nchannels = ['DEAD']\n",
+            "pixi install",
+            "file",
+            "(tool.pixi.feature.t.channels)",
+        ),
+        (
+            "project/pixi.toml",
+            "[workspace]\nchannels = ['a']\n[feature]\nt = { channels = ['DEAD'] }\n",
+            "pixi install",
+            "uneditable",
+            ":4 names it and cannot be edited",
+        ),
+        (
+            "project/pixi.toml",
+            "[workspace]\nchannels = ['a', 'DEAD']\n[dependencies]\nx = { channel = 'DEAD' }\n",
+            "pixi install",
+            "uneditable",
+            ":4 wants a dependency",
+        ),
+        (
+            "home/.config/pixi/config.toml",
+            "[mirrors]\n'https://conda.anaconda.org/r' = ['DEAD']\n",
+            "pixi exec x -c y",
+            "only_channel",
+            ":2",
+        ),
+        (
+            "home/.config/pixi/config.toml",
+            "default-channels = ['a', 'DEAD']\n",
+            "pixi init",
+            "file",
+            "(default-channels)",
+        ),
+        ("home/.config/pixi/config.toml", "default-channels = ['a', 'DEAD']\n", "pixi install", "nowhere", "names it"),
+        (
+            "home/.pixi/manifests/pixi-global.toml",
+            "[envs.x]\nchannels = ['a', 'DEAD']\n",
+            "pixi global sync",
+            "file",
+            "(envs.x.channels)",
+        ),
+        (
+            "project/lab/pixi.toml",
+            "[project]\nchannels = ['a', 'DEAD']\n",
+            "pixi install -m lab",
+            "file",
+            "lab/pixi.toml`:2",
+        ),
+        ("project/pixi.toml", "[project]\nchannels = ['a', 'DEAD']\nx = \n", "pixi install", "uneditable", "not TOML"),
+        (
+            "project/pixi.toml",
+            "[project]\nchannels = ['a', 'DEAD']\n# \u{1}\n",
+            "pixi install",
+            "uneditable",
+            "not TOML",
+        ),
+        ("project/pixi.toml", "[project]\nchannels = ['a']\nchannels = ['DEAD']\n", "pixi install", "uneditable", ":3"),
+        ("project/pixi.toml", "[project]\nchannels = ['a']\n", "pixi exec -c DEAD x", "command_line", "-c"),
+        ("project/pixi.toml", "[project]\nchannels = ['a']\n", "pixi exec x -c DEAD", "nowhere", "names it"),
+    ] {
+        // A project without its own manifest has those above it.
+        let answer = Place::new(&[(name, of(text).as_bytes())]).ask(conda_channel, &of(command));
+        assert_eq!(answer.word, word, "{text} {command}: {}", answer.seen.en);
+        assert!(answer.seen.en.contains(seen), "{text} {command}: {}", answer.seen.en);
+    }
+    let long = of(&format!("[project]\nchannels = ['a', 'DEAD']\nx = '{}'\n", "y".repeat(5 << 20)));
+    let answer = Place::new(&[("project/pixi.toml", long.as_bytes())]).ask(conda_channel, "pixi install");
+    assert_eq!(answer.word, UNKNOWN, "{}", answer.seen.en);
 }
 
 #[test]

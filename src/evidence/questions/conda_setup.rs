@@ -31,10 +31,15 @@ fn unknown(en: &str, zh: &str) -> Answer {
 
 fn conda_channels(inquiry: &Inquiry<'_>) -> Answer {
     let found = conda::effective(inquiry.host, inquiry.command);
-    if !found.broken.is_empty() || found.command.other_configuration || found.command.tool == Tool::Other {
+    if !found.broken.is_empty()
+        || found.command.other_configuration
+        || matches!(found.command.tool, Tool::Other | Tool::Pixi)
+    {
         return unknown("not all of the configuration can be read", "配置未能全部读取");
     }
-    if let Some(channel) = found.channels.iter().find(|channel| channel.origin != Origin::BuiltIn) {
+    if let Some(channel) =
+        found.channels.iter().find(|channel| !matches!(channel.origin, Origin::BuiltIn | Origin::Toml(_)))
+    {
         return Answer::new("some", channel.origin.told());
     }
     match found.empty_lists.last() {

@@ -67,6 +67,14 @@ pub const QUESTIONS: &[Question] = &[
         values: &["value", "place", "file", "line", "variable", "shadowed", "reason", "reason_zh"],
         ask: pip_option,
     },
+    Question {
+        name: "pip_configuration",
+        about: "Says whether pip can read its configuration files, and at which line it stops.",
+        args: &[],
+        answers: &["broken", "reads"],
+        values: &["place", "file", "line", "reason", "reason_zh"],
+        ask: pip_configuration,
+    },
 ];
 
 /// Reads pip's configuration, or answers that pip itself would stop at it.
@@ -91,6 +99,13 @@ fn configuration(inquiry: &Inquiry<'_>) -> Result<PipConfig, Answer> {
             .with("reason", en)
             .with("reason_zh", zh)
     })
+}
+
+fn pip_configuration(inquiry: &Inquiry<'_>) -> Answer {
+    match configuration(inquiry) {
+        Ok(_) => Answer::new("reads", Text::new("pip can read its configuration files", "pip 能够读取其配置文件")),
+        Err(broken) => broken,
+    }
 }
 
 fn to_line(line: usize) -> u32 {

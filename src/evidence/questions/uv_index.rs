@@ -3,6 +3,7 @@
 use super::{Answer, ArgSpec, Inquiry, Place, Question, UNKNOWN};
 use crate::evidence::index_url::{IndexUrl, shown};
 use crate::evidence::pip_config::DEFAULT_INDEX;
+use crate::evidence::pixi_files::PixiCommand;
 use crate::evidence::uv_config::{UvIndex, UvOrigin, indexes};
 use crate::recipe::Text;
 
@@ -23,6 +24,7 @@ pub const QUESTIONS: &[Question] = &[
             "private_in_variable",
             "on_command_line",
             "default",
+            "pixi_default",
             "no_network",
             "not_configured",
             "broken",
@@ -86,6 +88,7 @@ fn uv_index(inquiry: &Inquiry<'_>) -> Answer {
     let loopback = IndexUrl::parse(url).is_some_and(|url| url.is_loopback());
     let word = match (origin, public) {
         _ if !loopback && !super::pip_index::has_route(inquiry.host) => "no_network",
+        (None, _) if inquiry.command.and_then(PixiCommand::read).is_some() => "pixi_default",
         (None, _) => "default",
         (Some(UvOrigin::CommandLine), _) => "on_command_line",
         (Some(UvOrigin::File { .. }), true) => "in_file",
