@@ -72,8 +72,8 @@ fn cann_packages(inquiry: &Inquiry<'_>) -> Answer {
     if let Some((chip, ops)) = chip.and_then(|chip| Some((chip, tables.package(chip, &version)?))) {
         let name = &chip.name;
         let seen = Text::new(
-            format!("this machine has {name}: its operator package is `{ops}`"),
-            format!("本机为 {name}，对应的算子包为 `{ops}`"),
+            format!("the chip of this machine, or of the kernels on it, is {name}"),
+            format!("本机（或所装 kernel）的芯片为 {name}"),
         );
         return Answer::new("of_chip", seen).with("toolkit", toolkit).with("ops", ops).with("chip", name.as_str());
     }
