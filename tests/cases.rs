@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -83,18 +84,19 @@ fn what_a_log_does_not_name_is_not_spoken_of() {
     let logs = cases().into_iter().map(|case| case.log);
     let of_recipes = build_fix::cli::fixture::Fixture::all(&root().join("fixtures")).unwrap();
     let of_recipes = of_recipes.into_iter().map(|fixture| fixture.folder.join("log.txt")).filter(|log| log.exists());
-    // A variable without a value is shown as `<name>`.
+    // A variable without a value is shown as `<name>`. Another recipe's name is a placeholder like any other.
     let vocabulary = build_fix::cli::vocabulary::vocabulary();
     let catalogue = build_fix::recipe::catalogue::Catalogue::embedded();
     let recipes = catalogue.entries().iter().map(|entry| entry.recipe(&vocabulary).unwrap());
-    let names: Vec<String> =
-        recipes.flat_map(|recipe| recipe.params).map(|param| format!("<{}>", param.name)).collect();
+    let names: BTreeMap<String, Vec<String>> = recipes
+        .map(|recipe| (recipe.id, recipe.params.iter().map(|param| format!("<{}>", param.name)).collect()))
+        .collect();
     let mut holes = Vec::new();
     for log in logs.chain(of_recipes) {
         for found in diagnose(&sandbox, &log, Through::File) {
             for told in ["cause", "remedy"] {
                 let text = found[told].as_str().unwrap_or_default();
-                if names.iter().any(|name| text.contains(name)) {
+                if names[found["id"].as_str().unwrap()].iter().any(|name| text.contains(name)) {
                     holes.push(format!("{}: {} {told}: {text}", log.display(), found["id"]));
                 }
             }

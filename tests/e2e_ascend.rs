@@ -110,3 +110,49 @@ fn a_launcher_that_sources_cann_gets_a_line_behind_it() {
     let line = format!("source {} && python3 kernel.py", script.display());
     Story::new(&sandbox, ["bash", "-c", &line], MISMATCH).is_repaired("tda-1.7", &[], |_| {});
 }
+
+#[test]
+fn tools_that_cannot_be_run_are_not_put_on_path() {
+    let mut sandbox = Sandbox::new();
+    sandbox.with_kernel();
+    let bin = sandbox.with_npu_ir();
+    let tool = bin.join("bishengir-opt");
+    let whole = fs::read(&tool).unwrap();
+    let other_machine = {
+        let mut head = vec![0_u8; 64];
+        // ELF, 64 bits, little endian, a program, for a machine that nobody has.
+        head[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        head[16] = 2;
+        head[18..20].copy_from_slice(&0xfff0_u16.to_le_bytes());
+        head
+    };
+    let write = |bytes: &[u8], mode: u32| {
+        let _ = fs::remove_file(&tool);
+        fs::write(&tool, bytes).unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let story = Story::new(&sandbox, ["python3", "kernel.py"], NO_TOOL);
+    for (what, bytes, mode) in [
+        ("permission", whole.as_slice(), 0o644),
+        ("architecture", &other_machine, 0o755),
+        ("interpreter", b"#!/nowhere/sh\n", 0o755),
+        ("empty", b"", 0o755),
+    ] {
+        write(bytes, mode);
+        let done = story.is_left_alone(&[]);
+        assert!(done.all().contains("ascend_tool: nowhere"), "{what}: {}", done.all());
+    }
+    fs::remove_file(&tool).unwrap();
+    fs::create_dir(&tool).unwrap();
+    story.is_left_alone(&[]);
+    fs::remove_dir(&tool).unwrap();
+    write(&whole, 0o755);
+    story.is_repaired("tda-1.4", &[], |_| {});
+    // Bad ones in front of the good one are passed over by the shell, and by `fix`.
+    let front = sandbox.root().join("front");
+    fs::create_dir(&front).unwrap();
+    fs::write(front.join("bishengir-opt"), &whole).unwrap();
+    fs::set_permissions(front.join("bishengir-opt"), fs::Permissions::from_mode(0o644)).unwrap();
+    sandbox.prepend_path(&front);
+    Story::new(&sandbox, ["python3", "kernel.py"], NO_TOOL).is_repaired("tda-1.4", &[], |_| {});
+}

@@ -132,3 +132,22 @@ fn a_start_up_file_keeps_it_until_it_is_rolled_back() {
     sandbox.fix(["rollback"]).expect(0);
     assert_eq!(fs::read_to_string(&file).unwrap(), own);
 }
+
+#[test]
+fn zsh_with_a_folder_of_its_own() {
+    let (mut sandbox, _squatter) = job();
+    sandbox.set("SHELL", "/usr/bin/zsh");
+    let folder = sandbox.home().join(".config/zsh");
+    fs::create_dir_all(&folder).unwrap();
+    sandbox.set("ZDOTDIR", &folder);
+    repaired(&sandbox);
+    sandbox.fix(["env", "--persist", "--yes"]).expect(0);
+    // HOME's own is not read by this zsh.
+    assert!(!sandbox.home().join(".zshrc").exists());
+    let text = fs::read_to_string(folder.join(".zshrc")).unwrap();
+    assert!(text.contains("export MASTER_PORT=2"), "{text}");
+    sandbox.fix(["rollback"]).expect(0);
+    assert!(!folder.join(".zshrc").exists());
+    sandbox.set("ZDOTDIR", "/etc/zsh");
+    sandbox.fix(["env", "--persist", "--yes"]).expect(1).says("outside");
+}

@@ -230,3 +230,35 @@ fn an_earlier_run_is_ended_only_by_name() {
     sandbox.fix(again);
     support::waiting::wait_for_end(&mut earlier);
 }
+
+#[test]
+fn a_port_of_the_host_that_hccl_wants_is_left() {
+    let mut sandbox = sandbox();
+    let squatter = Squatter::take(&sandbox, 0);
+    // HCCL's part of it: it listens where the variable says, and says so in CANN's words.
+    let script = r#"import os, socket, sys
+port = int(os.environ.get("HCCL_IF_BASE_PORT", "60000"))
+try:
+    socket.create_server(("127.0.0.1", port))
+except OSError:
+    sys.exit("Communication_Error_Bind_IP_Port(EI0019): Failed to enable listening for the host network adapter socket."
+             f"Reason: The IP address 127.0.0.1 and port {port} have already been bound.")
+print("trained on", port)
+"#;
+    sandbox.write("train.py", script);
+    sandbox.set("HCCL_IF_BASE_PORT", squatter.port.to_string());
+    let free = Squatter::take(&sandbox, 0).port;
+    let command = ["torchrun".to_owned(), format!("--master_port={free}"), "train.py".into()];
+    let story = Story::new(&sandbox, command, "Failed to enable listening for the host network adapter socket");
+    story.fails();
+    // The ranks on other machines need the same port: that is for a person to know.
+    story.fix_command(&["run", "--yes"]).expect(1).says("--yes=confirm");
+    let done = story.fix_command(&["run", "--yes=confirm"]).expect(0).says("hccl-host-port-in-use");
+    let now = trained_on(&done);
+    assert!((20_000..30_000).contains(&now) && now % 32 == 0, "{now}");
+    assert!(done.stderr.contains(&format!("export HCCL_IF_BASE_PORT={now}")), "{}", done.stderr);
+    // The environment alone was changed, for that run: the next one fails as before.
+    story.fails();
+    let again = story.fix_command(&["run", "--yes=confirm"]).expect(0);
+    assert_eq!(trained_on(&again), now);
+}

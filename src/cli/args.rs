@@ -182,6 +182,9 @@ pub enum Command {
     /// End one process of yours: what a repair runs
     #[command(hide = true)]
     EndProcess(EndProcess),
+    /// Reset one NPU that is not well and that nobody uses: what a repair runs
+    #[command(hide = true)]
+    ResetNpu(ResetNpu),
     /// Write, check and test recipes
     #[command(before_help = "Examples:
   fix recipe new cmake-my-issue
@@ -338,6 +341,12 @@ pub struct Env {
     /// Command that the issue is about
     #[arg(last = true, value_name = "CMD")]
     pub cmd: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct ResetNpu {
+    pub npu: u32,
+    pub chip: u32,
 }
 
 #[derive(Debug, Args)]

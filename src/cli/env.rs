@@ -127,7 +127,14 @@ fn start_up_file(overlay: &EnvOverlay, session: &Session) -> Result<(AbsPath, Ab
         "fish" => (".config/fish/conf.d/build-fix.fish", fish_lines(overlay)),
         _ => (".profile", shell_lines(overlay)),
     };
-    let named = home.resolve(name);
+    // zsh looks for its own files there instead of HOME.
+    let folder = match (name, session.env("ZDOTDIR").filter(|folder| !folder.is_empty())) {
+        (".zshrc", Some(folder)) => {
+            AbsPath::new(&folder).with_context(|| format!("ZDOTDIR is `{}`", folder.display()))?
+        }
+        _ => home.clone(),
+    };
+    let named = folder.resolve(name);
     // A link to a file that is kept elsewhere stays: what it leads to is changed.
     let path = named.real();
     Ok((named, path, lines))

@@ -25,6 +25,7 @@ mod reading;
 mod recipe;
 mod repair;
 mod report_dir;
+mod reset_npu;
 mod rollback;
 mod run;
 mod run_report;
@@ -90,6 +91,7 @@ pub fn main() -> ExitCode {
     let own_failure = if matches!(cli.command, Command::Run(_)) { RUN_FAILED } else { FAILED };
     let json = cli.common.json;
     let session = match Session::new(cli.common) {
+        Ok(session) if asks_programs(&cli.command) => session.asking_programs(),
         Ok(session) => session,
         Err(error) => {
             output::tell(&format!("error: {}\n", session::for_screen(&format!("{error:#}"))));
@@ -127,6 +129,23 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Whether a command plans a repair: then the system's own programs may be asked about the machine.
+fn asks_programs(command: &Command) -> bool {
+    match command {
+        Command::Apply(_) | Command::Run(_) | Command::Plan(_) | Command::ResetNpu(_) => true,
+        Command::Diagnose(_)
+        | Command::Audit(_)
+        | Command::List(_)
+        | Command::Show(_)
+        | Command::History(_)
+        | Command::Rollback(_)
+        | Command::Env(_)
+        | Command::EndProcess(_)
+        | Command::Recipe(_)
+        | Command::Demo(_) => false,
+    }
+}
+
 /// Hands a failure of ours to a program that asked for JSON.
 fn print_failure(error: &anyhow::Error, outcome: Outcome, exit_code: u8, findings: Vec<report::Finding>) {
     let text = format!("{error:#}");
@@ -161,6 +180,7 @@ fn dispatch(command: &Command, session: &Session) -> anyhow::Result<Code> {
         Command::Rollback(args) => rollback::run(args, session),
         Command::Env(args) => env::run(args, session),
         Command::EndProcess(args) => end_process::run(args),
+        Command::ResetNpu(args) => reset_npu::run(args, session),
         Command::Recipe(args) => recipe::run(&args.action, session),
         Command::Demo(args) => demo::run(args, session),
     };

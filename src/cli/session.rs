@@ -17,6 +17,7 @@ use super::output;
 use super::{Refused, convert, vocabulary};
 use crate::change::{AbsPath, AllowedRoots, EnvOverlay};
 use crate::diff::{Colour, ScreenStyle};
+use crate::evidence::host::Programs;
 use crate::evidence::{LocalHost, Network};
 use crate::os::git::GitKnowledge;
 use crate::os::signals::{self, Interrupts};
@@ -36,6 +37,7 @@ pub struct Session {
     env: BTreeMap<OsString, OsString>,
     host: LocalHost,
     network: Network,
+    programs: Programs,
     lang: Lang,
     vocabulary: Vocabulary,
 }
@@ -76,7 +78,16 @@ impl Session {
             Language::En => Lang::En,
         });
         let lang = Lang::choose(given, |name| std::env::var(name).ok());
-        Ok(Self { common, caller, project, env, host, network, lang, vocabulary: vocabulary::vocabulary() })
+        let programs = Programs::NotAllowed;
+        Ok(Self { common, caller, project, env, host, network, programs, lang, vocabulary: vocabulary::vocabulary() })
+    }
+
+    /// Lets questions ask programs of the system: for commands that plan a repair.
+    #[must_use]
+    pub fn asking_programs(mut self) -> Self {
+        self.programs = Programs::Allowed;
+        self.host = self.host_with(&EnvOverlay::default());
+        self
     }
 
     pub fn host(&self) -> &LocalHost {
@@ -85,7 +96,7 @@ impl Session {
 
     /// The machine as the user's command sees it after the repair.
     pub fn host_with(&self, overlay: &EnvOverlay) -> LocalHost {
-        host_in(&self.project, &self.env_with(overlay), self.network)
+        host_in(&self.project, &self.env_with(overlay), self.network).with_programs(self.programs)
     }
 
     /// This process's environment with the edits.

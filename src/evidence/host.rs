@@ -1,5 +1,6 @@
 //! The machine, read-only.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Seek};
@@ -7,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::npu_smi;
 use crate::os::AbsPath;
 use crate::os::git::Unreadable;
 use crate::os::ports::{self, PortState};
@@ -52,6 +54,10 @@ pub trait Host {
     fn port(&self, port: u16) -> PortState;
     /// What git says about the project folder.
     fn git(&self) -> &dyn GitState;
+    /// Returns what `npu-smi info` prints on this machine, where programs of the system may be asked: only for a repair.
+    fn npu_smi_info(&self) -> Option<String> {
+        None
+    }
     /// Returns the status that a web address answers with, where the user allows to ask. Nothing that identifies the
     /// user is sent, and no content is kept.
     fn http_status(&self, _url: &str) -> Result<u16, OnlineError> {
@@ -72,6 +78,13 @@ pub enum OnlineError {
 /// Whether the network may be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
+    Allowed,
+    NotAllowed,
+}
+
+/// Whether programs of the system may be asked about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Programs {
     Allowed,
     NotAllowed,
 }
@@ -119,6 +132,8 @@ pub struct LocalHost {
     env: BTreeMap<OsString, OsString>,
     git: Box<dyn GitState>,
     network: Network,
+    programs: Programs,
+    npu_smi: OnceCell<Option<String>>,
 }
 
 impl LocalHost {
@@ -127,13 +142,21 @@ impl LocalHost {
         let env: BTreeMap<OsString, OsString> = env.into_iter().collect();
         let home =
             env.get(OsStr::new("HOME")).and_then(|home| AbsPath::new(home).ok()).filter(|home| home.as_path().is_dir());
-        Self { project, home, env, git, network: Network::NotAllowed }
+        let (network, programs) = (Network::NotAllowed, Programs::NotAllowed);
+        Self { project, home, env, git, network, programs, npu_smi: OnceCell::new() }
     }
 
     /// Allows to ask the network, or not.
     #[must_use]
     pub fn with_network(mut self, network: Network) -> Self {
         self.network = network;
+        self
+    }
+
+    /// Allows to ask programs of the system, or not.
+    #[must_use]
+    pub fn with_programs(mut self, programs: Programs) -> Self {
+        self.programs = programs;
         self
     }
 }
@@ -264,6 +287,13 @@ impl Host for LocalHost {
 
     fn git(&self) -> &dyn GitState {
         self.git.as_ref()
+    }
+
+    fn npu_smi_info(&self) -> Option<String> {
+        match self.programs {
+            Programs::NotAllowed => None,
+            Programs::Allowed => self.npu_smi.get_or_init(|| npu_smi::ask(self)).clone(),
+        }
     }
 
     fn http_status(&self, url: &str) -> Result<u16, OnlineError> {

@@ -23,6 +23,7 @@ pub mod llvm_packages;
 pub mod loader;
 pub mod log;
 pub mod mounts;
+pub mod npu_smi;
 pub mod other_builds;
 pub mod own_files;
 pub mod pip_config;

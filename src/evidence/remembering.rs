@@ -129,6 +129,10 @@ impl Host for Remembering<'_> {
         self.host.port(port)
     }
 
+    fn npu_smi_info(&self) -> Option<String> {
+        self.host.npu_smi_info()
+    }
+
     fn http_status(&self, url: &str) -> Result<u16, OnlineError> {
         self.host.http_status(url)
     }

@@ -54,6 +54,12 @@ pub fn allowed_roots(host: &dyn Host, allowed: &[AbsPath]) -> Result<AllowedRoot
         for name in CONFIGURATION {
             roots.allow(home.resolve(name));
         }
+        // zsh's own files, where they do not lie in HOME itself.
+        if let Some(folder) = host.env("ZDOTDIR").and_then(|folder| AbsPath::new(folder).ok())
+            && folder.is_within(home)
+        {
+            roots.allow(folder.resolve(".zshrc"));
+        }
     }
     for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
         if let Some(prefix) = host.env(name).and_then(|value| AbsPath::new(value).ok())

@@ -15,8 +15,10 @@ mod path_after_source;
 mod pip_install;
 mod prepend_path;
 mod python_environment;
+mod rebuild_npu_ir;
 mod remove_conda_channel;
 mod remove_files;
+mod reset_npu;
 mod restore_interrupted_install;
 mod set_aside_objects;
 mod set_aside_tree;
@@ -34,6 +36,7 @@ use crate::change::{Change, EnvEdit, EnvOverlay, FileImage, FileState, Precondit
 use crate::evidence::{FileKind, Host, questions::ArgSpec};
 use crate::recipe::{Applicability, Text, Value};
 
+pub use reset_npu::forbidden as forbidden_reset;
 pub use source_env::{CLEAN_PATH, Evaluate};
 
 /// A verb that recipes can name.
@@ -170,7 +173,9 @@ const VERBS: &[&Verb] = &[
     &end_process::END_PROCESS,
     &path_after_source::PATH_AFTER_SOURCE,
     &prepend_path::PREPEND_PATH,
+    &rebuild_npu_ir::REBUILD_NPU_IR,
     &remove_conda_channel::REMOVE_CONDA_CHANNEL,
+    &reset_npu::RESET_NPU,
     &remove_files::REMOVE_FILES,
     &set_aside_objects::SET_ASIDE_OBJECTS,
     &restore_interrupted_install::RESTORE_INTERRUPTED_INSTALL,

@@ -4,14 +4,16 @@
 pub mod ascend;
 pub mod conda;
 pub mod environment;
-pub mod index;
 pub mod in_process;
+pub mod index;
 pub mod labelled;
 pub mod llvm_mini;
 pub mod mini_triton;
 pub mod moved;
+pub mod npu_smi;
 pub mod story;
 pub mod tools;
+pub mod torch;
 pub mod torchrun;
 pub mod user;
 pub mod waiting;

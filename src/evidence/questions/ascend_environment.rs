@@ -7,6 +7,7 @@ use crate::evidence::Host;
 use crate::evidence::ascend::{self, Cann};
 use crate::evidence::ascend_tables::Tables;
 use crate::evidence::cann_version::CannVersion;
+use crate::evidence::npu_smi::NpuSmi;
 use crate::os::AbsPath;
 use crate::recipe::Text;
 
@@ -21,10 +22,11 @@ pub const QUESTIONS: &[Question] = &[
     },
     Question {
         name: "opp_kernels",
-        about: "For which chips has the CANN of the environment kernels of its operators?",
+        about: "For which chips has the CANN of the environment kernels of its operators, and is the one of this machine \
+                among them?",
         args: &[],
-        answers: &["there", "none", "no_opp"],
-        values: &["chips", "folder", "version", "packages", "socket_range"],
+        answers: &["there", "other_chip", "none", "no_opp"],
+        values: &["chips", "chip", "folder", "version", "packages", "socket_range"],
         ask: opp_kernels,
     },
     Question {
@@ -138,11 +140,21 @@ fn opp_kernels(inquiry: &Inquiry<'_>) -> Answer {
     let chips: Vec<_> = known.filter(|(name, _)| has_binaries(name)).collect();
     let version = ascend::value_of(&opp.resolve("version.info"), "version", host);
     let version = version.or_else(|| own.and_then(|cann| cann.version)).unwrap_or_else(|| "?".to_owned());
+    // Only the driver knows the chip itself: the kernels are what is doubted here.
+    let here = NpuSmi::of(host).and_then(|said| said.chip());
+    let packages = match here.and_then(|chip| tables.package(chip, &version)) {
+        Some(package) => package,
+        None => tables.packages(&version).join(", "),
+    };
     let answer = |word, seen| {
-        Answer::new(word, seen)
+        let answer = Answer::new(word, seen)
             .with("folder", folder.to_string())
-            .with("packages", tables.packages(&version).join(", "))
-            .with("version", version.as_str())
+            .with("packages", packages.as_str())
+            .with("version", version.as_str());
+        match here {
+            Some(chip) => answer.with("chip", chip.name.as_str()),
+            None => answer,
+        }
     };
     if chips.is_empty() {
         let seen =
@@ -151,6 +163,14 @@ fn opp_kernels(inquiry: &Inquiry<'_>) -> Answer {
     }
     let told: Vec<String> = chips.iter().map(|(name, chip)| format!("{name} ({})", chip.name)).collect();
     let told = told.join(", ");
+    if let Some(here) = here.filter(|here| chips.iter().all(|(_, chip)| chip.name != here.name)) {
+        let name = &here.name;
+        let seen = Text::new(
+            format!("`{folder}` has kernels of {told}, and this machine has {name}"),
+            format!("`{folder}` 中是 {told} 的 kernel，而本机为 {name}"),
+        );
+        return answer("other_chip", seen).with("chips", told);
+    }
     let all = if chips.iter().all(|(_, chip)| chip.socket_range) { "yes" } else { "no" };
     answer("there", Text::new(format!("`{folder}` has kernels of {told}"), format!("`{folder}` 中有 {told} 的 kernel")))
         .with("chips", told)
@@ -169,7 +189,11 @@ fn torch_npu_cann(inquiry: &Inquiry<'_>) -> Answer {
     let installed = ascend::cann(host);
     let Some(present) = of_environment(host).or_else(|| installed.first().cloned()) else {
         let seen = Text::new("no CANN is in the usual folders", "常用目录中没有安装 CANN");
-        return Answer::new("no_cann", seen).with("torch_npu", torch_npu);
+        let answer = Answer::new("no_cann", seen).with("torch_npu", torch_npu.as_str());
+        return match Tables::embedded().cann_of(&torch_npu) {
+            Some(wanted) => answer.with("wanted", wanted),
+            None => answer,
+        };
     };
     let version = present.version.clone().unwrap_or_else(|| "?".to_owned());
     let answer = |word, seen| {

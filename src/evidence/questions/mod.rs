@@ -25,6 +25,7 @@ mod library_folder;
 mod libstdcxx;
 mod loader_symbol;
 mod memory;
+mod npu;
 pub(super) mod object_kind;
 mod paths;
 mod pip_environment;
@@ -138,6 +139,7 @@ const SUBJECTS: &[&[Question]] = &[
     build_memory::QUESTIONS,
     built_before::QUESTIONS,
     ascend_environment::QUESTIONS,
+    npu::QUESTIONS,
     ascend_tools::QUESTIONS,
     cached_tools::QUESTIONS,
     custom_ops_environment::QUESTIONS,
