@@ -8,7 +8,10 @@ mod diagnose;
 mod environment;
 pub mod fixture;
 mod help;
+mod completions;
 mod list;
+mod man;
+mod npu_smi;
 mod output;
 mod own_file;
 mod plan;
@@ -17,6 +20,7 @@ mod progress;
 mod reading;
 mod recipe;
 mod repair;
+mod report;
 mod rollback;
 mod run;
 mod selecting;
@@ -29,7 +33,7 @@ use std::process::ExitCode;
 
 use crate::os::signals;
 use crate::recipe::Lang;
-use crate::report::{self, Failure, Outcome, Refusal};
+use crate::report::{Failure, Outcome, Refusal};
 use args::Command;
 use session::Session;
 
@@ -117,7 +121,7 @@ pub fn main() -> ExitCode {
 }
 
 /// Hands a failure of ours to a program that asked for JSON.
-fn print_failure(error: &anyhow::Error, outcome: Outcome, exit_code: u8, findings: Vec<report::Finding>) {
+fn print_failure(error: &anyhow::Error, outcome: Outcome, exit_code: u8, findings: Vec<crate::report::Finding>) {
     let text = format!("{error:#}");
     let (says, hint) = match text.split_once("\nhint: ") {
         Some((says, hint)) => (says.to_owned(), Some(hint.to_owned())),
@@ -125,7 +129,7 @@ fn print_failure(error: &anyhow::Error, outcome: Outcome, exit_code: u8, finding
     };
     let refused = error.downcast_ref::<Refused>().map(|refused| (*refused.0).clone()).into_iter().collect();
     let document = Failure { outcome, exit_code, error: says, hint, refused, findings };
-    output::hand_out(report::json::render(&document).as_bytes());
+    output::hand_out(crate::report::json::render(&document).as_bytes());
     // Whoever went away does not want it.
     let _ = output::finish();
 }
@@ -148,6 +152,9 @@ fn dispatch(command: &Command, session: &Session) -> anyhow::Result<Code> {
         Command::History(args) => rollback::history(args, session),
         Command::Rollback(args) => rollback::run(args, session),
         Command::Recipe(args) => recipe::run(&args.action, session),
+        Command::Report(args) => report::run(args, session),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args, session),
         Command::Demo(args) => demo::run(args, session),
     };
     code.map(Code::Exit)

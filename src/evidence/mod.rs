@@ -9,6 +9,7 @@ pub mod cmake_presets;
 mod git;
 pub mod host;
 mod interrogate;
+pub mod inventory;
 pub mod leftovers;
 pub mod llvm_packages;
 pub mod log;
