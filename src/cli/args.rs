@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use super::help;
+use super::{help, help_zh};
+use crate::recipe::Lang;
 
 /// Recognises a failed build, repairs it, proves it, and can take it back.
 #[derive(Debug, Parser)]
@@ -410,8 +411,28 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Erro
         let message = format!("`{word}` is no command of this version of fix, and no issue is called so\n");
         return Err(clap::Error::raw(ErrorKind::InvalidSubcommand, message));
     }
-    let matches = help::fitted(Cli::command()).try_get_matches_from(args)?;
+    let mut command = help::fitted(Cli::command());
+    if language(&args, |name| std::env::var(name).ok()) == Lang::Zh {
+        command = help_zh::chinese(command);
+    }
+    let matches = command.try_get_matches_from(args)?;
     Cli::from_arg_matches(&matches)
+}
+
+/// The language of the help: `--lang` counts also where the rest does not parse.
+fn language(args: &[OsString], env: impl Fn(&str) -> Option<String>) -> Lang {
+    let own: Vec<&str> = args.iter().skip(1).map_while(|word| word.to_str().filter(|word| *word != "--")).collect();
+    let given = own.iter().enumerate().rev().find_map(|(at, word)| match word.strip_prefix("--lang") {
+        Some("") => own.get(at + 1).copied(),
+        Some(value) => value.strip_prefix('='),
+        None => None,
+    });
+    let given = match given {
+        Some("zh") => Some(Lang::Zh),
+        Some("en") => Some(Lang::En),
+        _ => None,
+    };
+    Lang::choose(given, env)
 }
 
 /// Words that are kept for commands, so that none of them is taken for an issue.
@@ -478,6 +499,18 @@ mod tests {
     #[test]
     fn the_grammar_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_language_of_the_help() {
+        let of = |line: &str, lang: &str| {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            language(&args, |name| (name == "LANG").then(|| lang.to_owned()))
+        };
+        assert_eq!(of("fix run --help", "zh_CN.UTF-8"), Lang::Zh);
+        assert_eq!(of("fix --lang en --help", "zh_CN.UTF-8"), Lang::En);
+        assert_eq!(of("fix --help --lang=zh", "C"), Lang::Zh);
+        assert_eq!(of("fix run -- x --lang zh", "C"), Lang::En);
     }
 
     #[test]

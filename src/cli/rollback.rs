@@ -8,7 +8,7 @@ use super::args::{History, HistoryAction, Rollback};
 use super::output;
 use super::progress::Progress;
 use super::session::{Session, for_screen};
-use super::{convert, writing};
+use super::{convert, sentences, writing};
 use crate::change::AbsPath;
 use crate::evidence::Host;
 use crate::recipe::Text;
@@ -209,7 +209,7 @@ fn failed(session: &Session, error: &RollbackError) -> RollbackResult {
         kept: Vec::new(),
         refused: Vec::new(),
     };
-    let says = Text::new(error.to_string(), error.to_string());
+    let says = Text::new(error.to_string(), sentences::in_chinese(&error.to_string()));
     let refusal = |reason, path: Option<&AbsPath>, hint: Option<Text>| Refusal {
         reason,
         path: path.map(ToString::to_string),

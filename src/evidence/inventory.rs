@@ -119,7 +119,7 @@ fn python(host: &dyn Host, all: &mut Vec<Installed>) {
                 .map(|kind| prefix.join("lib").join(&folder).join(kind))
                 .into_iter()
                 .any(|packages| packages_in(host, &packages, all) > 0);
-            if has_packages && versions == 0 {
+            if has_packages && versions == 0 && folder.contains('.') {
                 add(all, "python", folder.trim_start_matches("python"), "site-packages");
                 versions += 1;
             }
