@@ -177,5 +177,13 @@ fn help_follows_the_locale() {
     assert!(help.contains("用法：fix") && help.contains("撤销") && !help.contains("Usage"), "{help}");
     assert!(sandbox.fix(["rollback", "no-such"]).stderr.contains("没有修复 `no-such`"));
     assert!(sandbox.fix(["diagnose", "absent.log"]).stderr.contains("无法读取"));
+    for (args, says) in [
+        (&["run", "--no-such", "--", "x"][..], "未知参数 `--no-such`"),
+        (&["report", "--format", "xml"], "可选值为"),
+        (&["run"], "缺少必需的参数"),
+    ] {
+        let done = sandbox.fix(args);
+        assert!(done.code == 2 && done.stderr.contains(says), "{args:?}: {}", done.stderr);
+    }
     assert!(sandbox.fix(["--lang", "en", "--help"]).stdout.contains("Usage:"));
 }

@@ -408,7 +408,10 @@ pub struct Demo {
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let args = with_apply(args.into_iter().collect());
     if let Some(word) = reserved(&args) {
-        let message = format!("`{word}` is no command of this version of fix, and no issue is called so\n");
+        let message = match language(&args, |name| std::env::var(name).ok()) {
+            Lang::En => format!("`{word}` is no command of this version of fix, and no issue is called so\n"),
+            Lang::Zh => format!("`{word}` 不是此版本 fix 的命令，也没有问题叫这个名称\n"),
+        };
         return Err(clap::Error::raw(ErrorKind::InvalidSubcommand, message));
     }
     let mut command = help::fitted(Cli::command());
@@ -420,7 +423,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Erro
 }
 
 /// The language of the help: `--lang` counts also where the rest does not parse.
-fn language(args: &[OsString], env: impl Fn(&str) -> Option<String>) -> Lang {
+pub fn language(args: &[OsString], env: impl Fn(&str) -> Option<String>) -> Lang {
     let own: Vec<&str> = args.iter().skip(1).map_while(|word| word.to_str().filter(|word| *word != "--")).collect();
     let given = own.iter().enumerate().rev().find_map(|(at, word)| match word.strip_prefix("--lang") {
         Some("") => own.get(at + 1).copied(),

@@ -2,6 +2,7 @@
 //!
 //! `args.rs` is the grammar and its English; a test sees that nothing of it lacks here.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 
 /// A command with its path below `fix`, what it is for, and its examples.
@@ -179,6 +180,46 @@ fn argument(arg: Arg, path: &str) -> Arg {
     let action_is_help = matches!(id.as_str(), "help" | "version");
     let arg = arg.help(text).long_help(None::<&str>).help_heading(heading);
     if action_is_help { arg } else { arg.hide_default_value(true).hide_possible_values(true) }
+}
+
+/// Says in Chinese what is wrong with a command line; none where it is known in English only.
+pub fn refusal(error: &clap::Error) -> Option<String> {
+    let part = |kind: ContextKind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join("、")),
+        Some(ContextValue::Number(number)) => Some(number.to_string()),
+        Some(_) | None => None,
+    };
+    let name = part(ContextKind::InvalidArg).unwrap_or_default();
+    let value = part(ContextKind::InvalidValue).unwrap_or_default();
+    let mut text = match error.kind() {
+        ErrorKind::UnknownArgument => format!("未知参数 `{name}`"),
+        ErrorKind::InvalidValue if value.is_empty() => format!("`{name}` 需要一个值"),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => format!("`{name}` 的值 `{value}` 无效"),
+        ErrorKind::InvalidSubcommand => {
+            format!("未知命令 `{}`", part(ContextKind::InvalidSubcommand)?)
+        }
+        ErrorKind::NoEquals => format!("为 `{name}` 赋值时必须使用等号"),
+        ErrorKind::TooManyValues => format!("`{name}` 的值过多：`{value}`"),
+        ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => format!("`{name}` 的值的个数不对"),
+        ErrorKind::ArgumentConflict => match part(ContextKind::PriorArg) {
+            Some(prior) if prior != name => format!("`{name}` 不能与 `{prior}` 同时使用"),
+            _ => format!("`{name}` 不能重复使用"),
+        },
+        ErrorKind::MissingRequiredArgument => format!("缺少必需的参数：{name}"),
+        ErrorKind::MissingSubcommand => "缺少子命令".to_owned(),
+        ErrorKind::InvalidUtf8 => "参数不是有效的 UTF-8".to_owned(),
+        _ => return None,
+    };
+    if let Some(choices) = part(ContextKind::ValidValue) {
+        text.push_str(&format!("\n提示：可选值为 {choices}"));
+    }
+    for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedValue, ContextKind::SuggestedSubcommand] {
+        if let Some(near) = part(kind) {
+            text.push_str(&format!("\n提示：您是否想输入 `{near}`？"));
+        }
+    }
+    Some(format!("{text}\n提示：详见 `fix --help`"))
 }
 
 fn help_of(path: &str, id: &str) -> Option<&'static str> {

@@ -2,6 +2,7 @@
 
 mod apply;
 pub mod args;
+mod completions;
 mod convert;
 mod demo;
 mod diagnose;
@@ -9,7 +10,6 @@ mod environment;
 pub mod fixture;
 mod help;
 mod help_zh;
-mod completions;
 mod list;
 mod man;
 mod npu_smi;
@@ -75,7 +75,14 @@ pub fn main() -> ExitCode {
         Err(error) => {
             let code = if error.use_stderr() { FAILED } else { 0 };
             // A closed pipe (`fix --help | head`) is nobody's failure.
-            let _ = error.print();
+            let words: Vec<std::ffi::OsString> = std::env::args_os().collect();
+            let lang = args::language(&words, |name| std::env::var(name).ok());
+            match help_zh::refusal(&error).filter(|_| lang == Lang::Zh && error.use_stderr()) {
+                Some(says) => output::tell(&format!("错误：{}\n", session::for_screen(&says))),
+                None => {
+                    let _ = error.print();
+                }
+            }
             if error.use_stderr() && args::asks_for_json(std::env::args_os()) {
                 print_failure(&anyhow::anyhow!("{}", args::message(&error)), Outcome::Failed, code, Vec::new());
             }

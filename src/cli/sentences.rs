@@ -79,7 +79,31 @@ const SENTENCES: &[(&str, &str)] = &[
     // Files.
     ("cannot read `{}`", "无法读取 `{0}`"),
     ("cannot write `{}`", "无法写入 `{0}`"),
-    ("cannot {} `{}`: {}", "无法对 `{1}` 执行 {0}：{2}"),
+    ("cannot append to `{}`", "无法追加写入 `{0}`"),
+    ("cannot change the folder `{}`", "无法切换目录 `{0}`"),
+    ("cannot change the mode of `{}`", "无法更改权限 `{0}`"),
+    ("cannot change the owner of `{}`", "无法更改所有者 `{0}`"),
+    ("cannot copy `{}`", "无法复制 `{0}`"),
+    ("cannot create `{}`", "无法创建 `{0}`"),
+    ("cannot create the folder `{}`", "无法创建目录 `{0}`"),
+    ("cannot create the link `{}`", "无法创建链接 `{0}`"),
+    ("cannot enter `{}`", "无法进入目录 `{0}`"),
+    ("cannot find `{}`", "无法找到 `{0}`"),
+    ("cannot inspect `{}`", "无法查看 `{0}`"),
+    ("cannot link `{}`", "无法建立硬链接 `{0}`"),
+    ("cannot list `{}`", "无法列出 `{0}`"),
+    ("cannot lock `{}`", "无法锁定 `{0}`"),
+    ("cannot move `{}`", "无法移动 `{0}`"),
+    ("cannot open `{}`", "无法打开 `{0}`"),
+    ("cannot open the folder `{}`", "无法打开目录 `{0}`"),
+    ("cannot read the journal `{}`", "无法读取日志 `{0}`"),
+    ("cannot read the link `{}`", "无法读取链接 `{0}`"),
+    ("cannot remove `{}`", "无法删除 `{0}`"),
+    ("cannot remove the folder `{}`", "无法删除目录 `{0}`"),
+    ("cannot save `{}`", "无法保存 `{0}`"),
+    ("cannot set an attribute of `{}`", "无法设置扩展属性 `{0}`"),
+    ("cannot set the times of `{}`", "无法设置时间 `{0}`"),
+    ("cannot synchronise `{}`", "无法同步 `{0}`"),
     ("`{}` is not an absolute path", "`{0}` 不是绝对路径"),
     ("`{}` holds a NUL byte", "`{0}` 含有 NUL 字节"),
     ("No such file or directory (os error {})", "没有此文件或目录（os error {0}）"),
@@ -186,6 +210,24 @@ mod tests {
             assert!(chinese.chars().any(|c| c > '\u{2e80}'), "{english}");
             assert!(!english.chars().any(|c| c > '\u{2e80}'), "{english}");
         }
+    }
+
+    #[test]
+    fn every_step_on_a_file_is_known() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let step = Regex::new(r#"(?:\b(?:failed|error)\(|action: )"(?P<verb>[a-z][a-z ]{1,24})""#).unwrap();
+        let mut seen = 0;
+        for folder in ["os", "transaction"] {
+            for file in std::fs::read_dir(root.join(folder)).unwrap() {
+                let Ok(source) = std::fs::read_to_string(file.unwrap().path()) else { continue };
+                for captures in step.captures_iter(&source) {
+                    let sentence = format!("cannot {} `/x`", &captures["verb"]);
+                    assert!(in_chinese(&sentence).starts_with("无法"), "{sentence}");
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 20, "{seen}");
     }
 
     #[test]
