@@ -9,7 +9,7 @@ use std::process::Stdio;
 use support::Sandbox;
 
 const LOG: &str = "[rank3]: File \"/home/quorvix/skylark/train.py\", line 3\n\
-    [W socket.cpp:601] [c10d] The client socket cannot connect to (trainer-17.corp.lan, 29500) from 10.2.3.4\n\
+    ConnectionError: cannot connect to (trainer-17.corp.lan, 29500) from 10.2.3.4\n\
     RuntimeError: bad input of shape (4, 128), dtype torch.bfloat16, world_size: 8, token=hunter2hunter2\n\
     ERROR: build failed in /data/skylark/build by quorvix\n";
 
@@ -168,6 +168,26 @@ fn manual_pages_are_pages() {
 }
 
 #[test]
+fn both_readmes_have_the_same_content() {
+    let read = |name: &str| fs::read_to_string(support::labelled::root().join(name)).unwrap();
+    let (english, chinese) = (read("README.md"), read("README.zh.md"));
+    assert!(english.contains("(README.zh.md)") && chinese.contains("(README.md)"));
+    let commands = |text: &str| -> Vec<String> {
+        let lines =
+            text.lines().filter(|line| ["fix ", "cargo ", "scripts/"].iter().any(|head| line.starts_with(head)));
+        lines
+            .map(|line| line.split([' ', '-']).filter(|word| !word.is_empty()).take(2).collect::<Vec<_>>().join(" "))
+            .collect()
+    };
+    assert_eq!(commands(&english), commands(&chinese));
+    let headings = |text: &str| text.lines().filter(|line| line.starts_with("## ")).count();
+    assert_eq!(headings(&english), headings(&chinese));
+    for word in ["FIX_KEEP_REPAIRS", "--allow-path", "125", "docs/performance.md", "XDG_STATE_HOME"] {
+        assert!(english.contains(word) && chinese.contains(word), "{word}");
+    }
+}
+
+#[test]
 fn help_follows_the_locale() {
     let mut sandbox = Sandbox::new();
     assert!(sandbox.fix(["run", "--help"]).stdout.contains("Usage:"));
@@ -175,10 +195,11 @@ fn help_follows_the_locale() {
     sandbox.set("LC_ALL", "zh_CN.UTF-8");
     let help = sandbox.fix(["--help"]).stdout;
     assert!(help.contains("用法：fix") && help.contains("撤销") && !help.contains("Usage"), "{help}");
-    assert!(sandbox.fix(["rollback", "no-such"]).stderr.contains("没有修复 `no-such`"));
+    let unknown = sandbox.fix(["rollback", "no-such"]);
+    assert!(format!("{}{}", unknown.stdout, unknown.stderr).contains("没有修复 `no-such`"), "{}", unknown.stdout);
     assert!(sandbox.fix(["diagnose", "absent.log"]).stderr.contains("无法读取"));
     for (args, says) in [
-        (&["run", "--no-such", "--", "x"][..], "未知参数 `--no-such`"),
+        (&["list", "--no-such"][..], "未知参数 `--no-such`"),
         (&["report", "--format", "xml"], "可选值为"),
         (&["run"], "缺少必需的参数"),
     ] {

@@ -23,16 +23,28 @@ pub fn script(shell: Shell) -> Vec<u8> {
     };
     let mut script = Vec::new();
     generate(target, &mut with_issues(help::fitted(Cli::command())), "fix", &mut script);
+    if shell == Shell::Fish {
+        // The generator leaves the values of positional arguments out for fish.
+        let commands = WITH_ISSUES.join(" ");
+        let line =
+            format!("complete -c fix -n \"__fish_seen_subcommand_from {commands}\" -f -a \"{}\"\n", ids().join(" "));
+        script.extend(line.into_bytes());
+    }
     script
+}
+
+/// Commands that take issues.
+const WITH_ISSUES: [&str; 3] = ["apply", "show", "plan"];
+
+fn ids() -> Vec<String> {
+    Catalogue::embedded().entries().iter().map(|entry| entry.id.to_string()).collect()
 }
 
 /// Lets the arguments that are issues be completed; any other word stays allowed where it is parsed.
 fn with_issues(command: Command) -> Command {
-    let ids: Vec<String> = Catalogue::embedded().entries().iter().map(|entry| entry.id.to_string()).collect();
-    ["apply", "show", "plan"].iter().fold(command, |command, name| {
-        let ids = ids.clone();
-        command.mut_subcommand(name, move |sub| {
-            sub.mut_arg("issues", |arg| arg.value_parser(clap::builder::PossibleValuesParser::new(ids)))
+    WITH_ISSUES.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |sub| {
+            sub.mut_arg("issues", |arg| arg.value_parser(clap::builder::PossibleValuesParser::new(ids())))
         })
     })
 }

@@ -33,6 +33,14 @@ pub fn run(args: &Report, session: &Session) -> Result<u8> {
     let reading = reader.read_named(session, logs.iter().copied())?;
     let report = collect(session, args, &reader, &reading, &logs)?;
     let mut redactor = redactor(session, args);
+    // Names that stand in lines which are not shown.
+    for log in &reading.logs {
+        for text in
+            log.tail.iter().chain(&log.telling).map(|line| &line.text).chain(log.hits.iter().map(|hit| &hit.text))
+        {
+            redactor.learn_from(text);
+        }
+    }
     let wants_json = session.common.json || args.format == ReportFormat::Json;
     let text = if wants_json {
         bug::json(&report, &mut redactor)

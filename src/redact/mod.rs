@@ -102,6 +102,14 @@ impl Redactor {
         }
     }
 
+    /// Learns the names that a text tells, to hide them in the texts of the document; the text itself goes nowhere.
+    pub fn learn_from(&mut self, text: &str) {
+        if self.profile == Profile::Private {
+            let found = private::find(&private::without_disguise(text));
+            found.names.iter().for_each(|(name, rule)| self.learn(name, *rule));
+        }
+    }
+
     /// Takes the secrets out of `text`. Redacting the result again changes nothing.
     pub fn redact(&mut self, text: &str) -> Redacted {
         let text = match self.profile {

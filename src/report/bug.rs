@@ -130,6 +130,8 @@ pub fn markdown(report: &BugReport, lang: Lang, redactor: &mut Redactor) -> Stri
 /// Renders a report as one JSON document, in English.
 pub fn json(report: &BugReport, redactor: &mut Redactor) -> String {
     let mut value = serde_json::to_value(report).expect("structs with text keys serialise");
+    // What a later string tells is hidden in an earlier one as well.
+    learn(&value, redactor);
     hide(&mut value, "", redactor);
     if let Value::Object(map) = &mut value {
         map.insert("schema_version".to_owned(), SCHEMA_VERSION.into());
@@ -139,6 +141,15 @@ pub fn json(report: &BugReport, redactor: &mut Redactor) -> String {
     let mut text = serde_json::to_string_pretty(&value).expect("a value serialises");
     text.push('\n');
     text
+}
+
+fn learn(value: &Value, redactor: &mut Redactor) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::String(text) => redactor.learn_from(text),
+        Value::Array(items) => items.iter().for_each(|item| learn(item, redactor)),
+        Value::Object(map) => map.values().for_each(|item| learn(item, redactor)),
+    }
 }
 
 fn hide(value: &mut Value, name: &str, redactor: &mut Redactor) {

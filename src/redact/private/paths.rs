@@ -71,7 +71,8 @@ fn start_of(text: &str, at: usize) -> Option<usize> {
     match before.chars().next_back() {
         None => Some(at),
         Some(':') if text[at..].starts_with("//") => {
-            before.to_ascii_lowercase().ends_with("file:").then(|| at + 2).filter(|at| text[*at..].starts_with('/'))
+            let of_a_file = before.ends_with("file:") || before.ends_with("FILE:");
+            (of_a_file && text[at + 2..].starts_with('/')).then_some(at + 2)
         }
         Some(c) if c.is_ascii_alphanumeric() => {
             let option = ["-I", "-L", "-B", "-F"].iter().find_map(|option| before.strip_suffix(option));
@@ -180,7 +181,7 @@ fn written_otherwise(text: &str, found: &mut Found) {
     static ENCODED: LazyLock<Regex> =
         LazyLock::new(|| regex(r"(?i)(?P<path>(?:%2F[a-z0-9_.~+-]+(?:%[013-9a-f][0-9a-f][a-z0-9_.~+-]*)*){2,})"));
     static PROC: LazyLock<Regex> = LazyLock::new(|| regex(r"/proc/(?P<pid>[0-9]+)\b"));
-    for captures in HOME.captures_iter(text).filter(|_| text.contains("/home/") || text.contains("/Users/")) {
+    for captures in HOME.captures_iter(text) {
         let user = captures.name("user").expect("it is in the expression");
         if !public::is_common_name(user.as_str()) && !user.as_str().contains(['*', '$', '{']) {
             found.names.push((user.as_str().to_owned(), Rule::UserName));

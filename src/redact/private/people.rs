@@ -47,8 +47,9 @@ fn at_signs(text: &str, found: &mut Found) {
             continue;
         }
         let after = &text[host.end()..];
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let line = &before[line_start.max(before.floor_char_boundary(before.len().saturating_sub(200)))..];
+        // A bounded way back, so that a text of one line is not looked at over and over.
+        let near = &before[before.floor_char_boundary(before.len().saturating_sub(200))..];
+        let line = near.rsplit('\n').next().unwrap_or_default();
         let of_a_shell = [":~", ":/", " ~", " /", "]#", "]$", "#", "$"].iter().any(|mark| after.starts_with(mark))
             || ["ssh", "scp", "rsync", "sftp"].iter().any(|tool| line.contains(tool))
             || line.trim_end_matches(['[', '(', ' ']).is_empty();
