@@ -225,6 +225,8 @@ fn what_the_user_names_goes_wherever_it_stands() {
     redactor.learn("Skylark", Rule::Named);
     redactor.learn("kestrel", Rule::HostName);
     redactor.learn("root", Rule::UserName);
+    redactor.learn("merlin", Rule::UserName);
+    assert_eq!(redactor.redact("/home/merlin/kingfisher/setup.py merlin").as_str(), "<path-1>/setup.py <user-1>");
     let shown = redactor.redact("libSkylarkCore on kestrel by root, kestrels fly").into_string();
     assert_eq!(shown, "lib<hidden-1>Core on <host-1> by root, kestrels fly");
 }

@@ -112,12 +112,12 @@ impl Redactor {
 
     /// Takes the secrets out of `text`. Redacting the result again changes nothing.
     pub fn redact(&mut self, text: &str) -> Redacted {
-        let text = match self.profile {
-            Profile::Secrets => text.to_owned(),
+        // What earlier texts of the document told is hidden in this one as well; a name within a path only after the
+        // path, which it would cut in two.
+        let mut text = match self.profile {
+            Profile::Secrets => self.hide_repeats(text.to_owned()),
             Profile::Private => private::without_disguise(text),
         };
-        // What earlier texts of the document told is hidden in this one as well.
-        let mut text = self.hide_repeats(text);
         for _ in 0..ROUNDS {
             let mut found = secrets(&text);
             if self.profile == Profile::Private {
