@@ -234,13 +234,13 @@ mod tests {
     fn every_error_of_the_layers_below_is_known() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let attribute = Regex::new(r#"#\[error\("(?P<text>[^"]+)""#).unwrap();
+        let hole = Regex::new(r"\{[^}]*\}").unwrap();
         let mut missing = Vec::new();
         for file in
             ["transaction/error.rs", "transaction/recovery.rs", "rollback/mod.rs", "os/path.rs", "os/process/mod.rs"]
         {
             let source = std::fs::read_to_string(root.join(file)).unwrap();
             for captures in attribute.captures_iter(&source) {
-                let hole = Regex::new(r"\{[^}]*\}").unwrap();
                 let text = hole.replace_all(&captures["text"], "x").into_owned();
                 // A sentence that is nothing but another one is looked up as that.
                 if text != "x" && in_chinese(&text) == text {

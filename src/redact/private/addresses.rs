@@ -82,7 +82,7 @@ fn stands_alone(text: &str, start: usize, end: usize, joints: &str) -> bool {
     });
     let shorter = before.ends_with('.')
         || (joint(':')
-            && before.ends_with(|c: char| c == ':')
+            && before.ends_with(':')
             && before[..before.len() - 1].ends_with(|c: char| c.is_ascii_hexdigit()));
     !before.ends_with(goes_on) && !after.starts_with(goes_on) && !longer && !shorter
 }

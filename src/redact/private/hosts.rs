@@ -41,7 +41,7 @@ fn urls(text: &str, found: &mut Found) {
         }
         let rest = [captures.name("path"), captures.name("query")];
         let start = rest.iter().flatten().map(Match::start).next();
-        let (Some(start), Some(end)) = (start, rest.iter().flatten().map(Match::end).last()) else { continue };
+        let (Some(start), Some(end)) = (start, rest.iter().flatten().map(Match::end).next_back()) else { continue };
         let path = captures.name("path").map_or("", |path| path.as_str());
         if captures.name("query").is_some() || paths::private_part(path.trim_end_matches('.'), '/').is_some() {
             let end = start + text[start..end].trim_end_matches('.').len();
