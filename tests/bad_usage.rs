@@ -363,8 +363,6 @@ fn every_answer_to_json_is_one_document() {
     let several = document(&sandbox.fix(["show", "tda-1.9", "EI0020", "--json"]));
     assert_eq!(several["pages"][0]["id"], one["id"]);
     assert_eq!(several["pages"].as_array().unwrap().len(), 2);
-    let told = sandbox.fix(["report", "--help"]);
-    assert!(told.code == 2 && told.stderr.contains("`report` is no command"), "{}", told.stderr);
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use super::audit_args::{Audit, Format, Reporting};
-use super::help;
+use super::{help, help_zh};
+use crate::recipe::Lang;
 
 /// Recognises a failed build, repairs it, proves it, and can take it back.
 #[derive(Debug, Parser)]
@@ -192,6 +192,23 @@ pub enum Command {
   fix recipe test cmake-my-issue
   fix recipe docs --check")]
     Recipe(Recipe),
+    /// Write a bug report: what maintainers ask for, without names, addresses, paths and secrets
+    #[command(before_help = "Examples:
+  fix report build.log -- pip install -e .
+  fix report build.log -o report.md         (nothing is sent anywhere)
+  fix report build.log --hide 'project x' --format json")]
+    Report(Report),
+    /// Print a completion script for a shell
+    #[command(before_help = "Examples:
+  fix completions bash > ~/.local/share/bash-completion/completions/fix
+  fix completions zsh > ~/.zfunc/_fix
+  fix completions fish > ~/.config/fish/completions/fix.fish")]
+    Completions(Completions),
+    /// Write the manual pages into DIR, or print the main one
+    #[command(before_help = "Examples:
+  fix man | man -l -
+  fix man ~/.local/share/man/man1")]
+    Man(Man),
     /// Watch a real CMake project fail, be diagnosed, repaired, pass, and the repair be taken back
     #[command(before_help = "Examples:
   fix demo
@@ -412,6 +429,52 @@ pub enum RecipeAction {
 }
 
 #[derive(Debug, Args)]
+pub struct Report {
+    /// Logs to read; `-` is standard input; none: the newest that a tool left here
+    #[arg(value_name = "LOG")]
+    pub logs: Vec<PathBuf>,
+    /// Write the report to FILE, mode 0600, and show it
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Form of the report
+    #[arg(long, value_name = "FORMAT", default_value = "markdown")]
+    pub format: ReportFormat,
+    /// Hide this text as well wherever it stands: a product, a customer (repeatable)
+    #[arg(long, value_name = "TEXT")]
+    pub hide: Vec<String>,
+    /// Command to reproduce it; it is not run
+    #[arg(last = true, value_name = "CMD")]
+    pub cmd: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    Markdown,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// Shell
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Folder to write into; it is made where it is not there
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub struct Demo {
     /// Keep the folder to play with
     #[arg(long)]
@@ -436,21 +499,28 @@ impl Cli {
 /// Parses the command line; `fix <issue>…` is `fix apply <issue>…`.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let args = with_apply(args.into_iter().collect());
-    if let Some(word) = reserved(&args) {
-        let message = format!("`{word}` is no command of this version of fix, and no issue is called so\n");
-        return Err(clap::Error::raw(ErrorKind::InvalidSubcommand, message));
+    let mut command = help::fitted(Cli::command());
+    if language(&args, |name| std::env::var(name).ok()) == Lang::Zh {
+        command = help_zh::chinese(command);
     }
-    let matches = help::fitted(Cli::command()).try_get_matches_from(args)?;
+    let matches = command.try_get_matches_from(args)?;
     Cli::from_arg_matches(&matches)
 }
 
-/// Words that are kept for commands, so that none of them is taken for an issue.
-const KEPT_WORDS: &[&str] = &["report"];
-
-/// The kept word that stands where an issue would.
-fn reserved(args: &[OsString]) -> Option<&str> {
-    let at = args.iter().position(|word| word == "apply")?;
-    args.get(at + 1)?.to_str().filter(|word| KEPT_WORDS.contains(word))
+/// The language of the help: `--lang` counts also where the rest does not parse.
+pub fn language(args: &[OsString], env: impl Fn(&str) -> Option<String>) -> Lang {
+    let own: Vec<&str> = args.iter().skip(1).map_while(|word| word.to_str().filter(|word| *word != "--")).collect();
+    let given = own.iter().enumerate().rev().find_map(|(at, word)| match word.strip_prefix("--lang") {
+        Some("") => own.get(at + 1).copied(),
+        Some(value) => value.strip_prefix('='),
+        None => None,
+    });
+    let given = match given {
+        Some("zh") => Some(Lang::Zh),
+        Some("en") => Some(Lang::En),
+        _ => None,
+    };
+    Lang::choose(given, env)
 }
 
 /// Says whether `--json` stands among our own words, also where they do not parse.
@@ -511,11 +581,15 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_word_is_no_issue() {
-        for line in ["fix report", "fix report --help", "fix -n report x"] {
-            let error = parse(line.split(' ').map(OsString::from)).unwrap_err();
-            assert!(message(&error).contains("`report` is no command"), "{line}: {error}");
-        }
+    fn the_language_of_the_help() {
+        let of = |line: &str, lang: &str| {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            language(&args, |name| (name == "LANG").then(|| lang.to_owned()))
+        };
+        assert_eq!(of("fix run --help", "zh_CN.UTF-8"), Lang::Zh);
+        assert_eq!(of("fix --lang en --help", "zh_CN.UTF-8"), Lang::En);
+        assert_eq!(of("fix --help --lang=zh", "C"), Lang::Zh);
+        assert_eq!(of("fix run -- x --lang zh", "C"), Lang::En);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! From results to the report's model.
 
+use super::sentences;
 use crate::diagnosis::{Confidence, Finding};
 use crate::evidence::log::{LogLine, LogScan};
 use crate::plan::{Plan, PlanError};
@@ -146,7 +147,7 @@ fn guard(says: Text) -> Refusal {
 
 /// Why nothing was begun.
 pub fn transaction_refusal(error: &TransactionError) -> Refusal {
-    let says = Text::new(error.to_string(), error.to_string());
+    let says = Text::new(error.to_string(), sentences::in_chinese(&error.to_string()));
     let refusal = |reason, path: Option<String>, hint| Refusal { reason, path, says: says.clone(), hint };
     match error {
         TransactionError::Locked { root, .. } => refusal(

@@ -11,6 +11,9 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
     ("history", &["yes", "allow_irreversible", "log", "log_only", "set", "allow_path", "patch", "verbose"]),
     ("rollback", &["allow_irreversible", "log", "log_only", "set", "patch", "verbose"]),
     ("recipe", READS_NOTHING),
+    ("report", &["dry_run", "yes", "allow_irreversible", "set", "allow_path", "patch", "verbose", "no_input"]),
+    ("completions", WRITES_TEXT),
+    ("man", WRITES_TEXT),
     (
         "demo",
         &[
@@ -29,6 +32,22 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
             "state_dir",
         ],
     ),
+];
+
+const WRITES_TEXT: &[&str] = &[
+    "directory",
+    "dry_run",
+    "yes",
+    "allow_irreversible",
+    "log",
+    "log_only",
+    "set",
+    "allow_path",
+    "patch",
+    "json",
+    "verbose",
+    "no_input",
+    "state_dir",
 ];
 
 const READS_NOTHING: &[&str] = &[

@@ -5,6 +5,7 @@ pub mod args;
 mod audit;
 mod audit_args;
 mod ci;
+mod completions;
 mod convert;
 mod demo;
 mod diagnose;
@@ -13,7 +14,10 @@ mod env;
 mod environment;
 pub mod fixture;
 mod help;
+mod help_zh;
 mod list;
+mod man;
+mod npu_smi;
 mod output;
 mod own_file;
 mod placing;
@@ -24,6 +28,7 @@ mod progress;
 mod reading;
 mod recipe;
 mod repair;
+mod report;
 mod report_dir;
 mod reset_npu;
 mod rollback;
@@ -31,6 +36,7 @@ mod run;
 mod run_report;
 mod script_environment;
 mod selecting;
+mod sentences;
 mod session;
 mod showing;
 mod trial;
@@ -41,7 +47,7 @@ use std::process::ExitCode;
 
 use crate::os::signals;
 use crate::recipe::Lang;
-use crate::report::{self, Failure, Outcome, Refusal};
+use crate::report::{Failure, Outcome, Refusal};
 use args::Command;
 use session::Session;
 
@@ -81,7 +87,14 @@ pub fn main() -> ExitCode {
         Err(error) => {
             let code = if error.use_stderr() { FAILED } else { 0 };
             // A closed pipe (`fix --help | head`) is nobody's failure.
-            let _ = error.print();
+            let words: Vec<std::ffi::OsString> = std::env::args_os().collect();
+            let lang = args::language(&words, |name| std::env::var(name).ok());
+            match help_zh::refusal(&error).filter(|_| lang == Lang::Zh && error.use_stderr()) {
+                Some(says) => output::tell(&format!("错误：{}\n", session::for_screen(&says))),
+                None => {
+                    let _ = error.print();
+                }
+            }
             if error.use_stderr() && args::asks_for_json(std::env::args_os()) {
                 print_failure(&anyhow::anyhow!("{}", args::message(&error)), Outcome::Failed, code, Vec::new());
             }
@@ -140,6 +153,9 @@ fn asks_programs(command: &Command) -> bool {
         | Command::History(_)
         | Command::Rollback(_)
         | Command::Env(_)
+        | Command::Report(_)
+        | Command::Completions(_)
+        | Command::Man(_)
         | Command::EndProcess(_)
         | Command::Recipe(_)
         | Command::Demo(_) => false,
@@ -147,7 +163,7 @@ fn asks_programs(command: &Command) -> bool {
 }
 
 /// Hands a failure of ours to a program that asked for JSON.
-fn print_failure(error: &anyhow::Error, outcome: Outcome, exit_code: u8, findings: Vec<report::Finding>) {
+fn print_failure(error: &anyhow::Error, outcome: Outcome, exit_code: u8, findings: Vec<crate::report::Finding>) {
     let text = format!("{error:#}");
     let (says, hint) = match text.split_once("\nhint: ") {
         Some((says, hint)) => (says.to_owned(), Some(hint.to_owned())),
@@ -155,7 +171,7 @@ fn print_failure(error: &anyhow::Error, outcome: Outcome, exit_code: u8, finding
     };
     let refused = error.downcast_ref::<Refused>().map(|refused| (*refused.0).clone()).into_iter().collect();
     let document = Failure { outcome, exit_code, error: says, hint, refused, findings };
-    output::hand_out(report::json::render(&document).as_bytes());
+    output::hand_out(crate::report::json::render(&document).as_bytes());
     // Whoever went away does not want it.
     let _ = output::finish();
 }
@@ -182,6 +198,9 @@ fn dispatch(command: &Command, session: &Session) -> anyhow::Result<Code> {
         Command::EndProcess(args) => end_process::run(args),
         Command::ResetNpu(args) => reset_npu::run(args, session),
         Command::Recipe(args) => recipe::run(&args.action, session),
+        Command::Report(args) => report::run(args, session),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args, session),
         Command::Demo(args) => demo::run(args, session),
     };
     code.map(Code::Exit)

@@ -8,7 +8,7 @@ use super::args::{History, HistoryAction, Rollback};
 use super::output;
 use super::progress::Progress;
 use super::session::{Session, for_screen};
-use super::{convert, writing};
+use super::{convert, sentences, writing};
 use crate::change::AbsPath;
 use crate::evidence::Host;
 use crate::recipe::Text;
@@ -70,18 +70,23 @@ fn line(group: &GroupSummary) -> HistoryLine {
     HistoryLine {
         id: group.id.clone(),
         time: i64::try_from(group.at.as_secs()).unwrap_or(i64::MAX),
-        outcome: match &group.state {
-            GroupState::Applied => Outcome::Repaired,
-            GroupState::Undone => Outcome::RolledBack,
-            GroupState::RolledBack => Outcome::Restored,
-            GroupState::AtWork => Outcome::AtWork,
-            GroupState::RollingBack | GroupState::Unfinished => Outcome::NeedsAttention,
-            GroupState::Unreadable(_) => Outcome::Failed,
-        },
+        outcome: outcome(&group.state),
         folder: group.root.to_string(),
         recipes: group.transactions.iter().map(|transaction| transaction.recipe.clone()).collect(),
         changes: group.transactions.iter().map(|transaction| transaction.changes.len()).sum(),
         bytes: group.bytes,
+    }
+}
+
+/// What became of a group, as a result tells it.
+pub fn outcome(state: &GroupState) -> Outcome {
+    match state {
+        GroupState::Applied => Outcome::Repaired,
+        GroupState::Undone => Outcome::RolledBack,
+        GroupState::RolledBack => Outcome::Restored,
+        GroupState::AtWork => Outcome::AtWork,
+        GroupState::RollingBack | GroupState::Unfinished => Outcome::NeedsAttention,
+        GroupState::Unreadable(_) => Outcome::Failed,
     }
 }
 
@@ -206,7 +211,7 @@ fn failed(session: &Session, error: &RollbackError) -> RollbackResult {
         kept: Vec::new(),
         refused: Vec::new(),
     };
-    let says = Text::new(error.to_string(), error.to_string());
+    let says = Text::new(error.to_string(), sentences::in_chinese(&error.to_string()));
     let refusal = |reason, path: Option<&AbsPath>, hint: Option<Text>| Refusal {
         reason,
         path: path.map(ToString::to_string),

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::args::{Common, Language, Level, When};
 use super::ci::Ci;
 use super::output;
-use super::{Refused, convert, vocabulary};
+use super::{Refused, convert, sentences, vocabulary};
 use crate::change::{AbsPath, AllowedRoots, EnvOverlay};
 use crate::diff::{Colour, ScreenStyle};
 use crate::evidence::host::Programs;
@@ -204,6 +204,7 @@ impl Session {
     pub fn fail(&self, error: &anyhow::Error) {
         let text = match error.downcast_ref::<Refused>() {
             Some(refused) => refused.sentence(self.lang),
+            None if self.lang == Lang::Zh => sentences::in_chinese(&format!("{error:#}")),
             None => format!("{error:#}"),
         };
         let text = for_screen(&text);

@@ -18,6 +18,7 @@ mod git;
 pub mod host;
 pub mod index_url;
 mod interrogate;
+pub mod inventory;
 pub mod leftovers;
 pub mod llvm_packages;
 pub mod loader;

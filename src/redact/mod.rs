@@ -4,7 +4,9 @@
 //! with a redacted log. A placeholder is `<secret-1>`; the same secret has the same number within one document.
 //! Line breaks are never part of what is replaced, so that line numbers stay true.
 
+mod kinds;
 mod names;
+mod private;
 mod secrets;
 mod shapes;
 
@@ -14,6 +16,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use kinds::{Kind, Rule};
 pub use names::is_secret_name;
 
 /// Text without secrets.
@@ -25,7 +28,8 @@ pub struct Redacted(String);
 pub enum Profile {
     /// Passwords, tokens, keys: for the user's own screen, journal and logs.
     Secrets,
-    /// For strangers, in a bug report. It has no rules of its own yet and takes out what `Secrets` does.
+    /// For strangers, in a bug report: also people, machines, addresses, processes and private paths. Colours and
+    /// invisible characters go as well, as they could cut a name in two.
     Private,
 }
 
@@ -33,22 +37,37 @@ pub enum Profile {
 #[derive(Debug, Clone)]
 pub struct Redactor {
     profile: Profile,
-    numbers: BTreeMap<String, usize>,
+    numbers: BTreeMap<(Kind, String), usize>,
+    /// Names that are hidden wherever they stand alone, and why.
+    names: BTreeMap<String, Rule>,
+    replaced: BTreeMap<(Kind, Rule), usize>,
+    /// The last number of each kind.
+    last: BTreeMap<Kind, usize>,
+}
+
+/// How often a rule took something out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Replaced {
+    pub kind: Kind,
+    pub rule: Rule,
+    /// Places, not different things.
+    pub count: usize,
 }
 
 /// A part of a text that is a secret, and the whole that it is a part of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
     range: Range<usize>,
+    rule: Rule,
     /// What the number stands for: a key's lines have one number.
     whole: Range<usize>,
 }
 
 /// Replacing can uncover another secret beside a placeholder; more rounds than these were never needed.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 6;
 
-/// Secrets that are looked for again, each with a pass over the text.
-const MOST_REPEATED: usize = 32;
+/// Secrets and names that are looked for again, each with a pass over the text.
+const MOST_REPEATED: usize = 64;
 
 /// Takes the secrets out of one text.
 pub fn redact(text: &str) -> Redacted {
@@ -57,27 +76,63 @@ pub fn redact(text: &str) -> Redacted {
 
 /// Says where secrets stand in a text: byte ranges in order, without overlap, none across a line break.
 pub fn secret_ranges(text: &str) -> Vec<Range<usize>> {
-    spans(text).into_iter().map(|span| span.range).collect()
+    spans(text, secrets(text)).into_iter().map(|span| span.range).collect()
 }
 
 impl Redactor {
     pub fn new(profile: Profile) -> Self {
-        Self { profile, numbers: BTreeMap::new() }
+        Self {
+            profile,
+            numbers: BTreeMap::new(),
+            names: BTreeMap::new(),
+            replaced: BTreeMap::new(),
+            last: BTreeMap::new(),
+        }
+    }
+
+    /// Hides a name of this machine wherever it stands as a word: its user, its host name. A name that says nothing
+    /// (`root`, `localhost`, `build`) stays.
+    pub fn learn(&mut self, name: &str, rule: Rule) {
+        if rule == Rule::Named {
+            if !name.trim().is_empty() && !kinds::is_placeholder(name) {
+                self.names.insert(name.trim().to_owned(), rule);
+            }
+        } else if private::is_telling(name) {
+            self.names.entry(name.to_owned()).or_insert(rule);
+        }
+    }
+
+    /// Learns the names that a text tells, to hide them in the texts of the document; the text itself goes nowhere.
+    pub fn learn_from(&mut self, text: &str) {
+        if self.profile == Profile::Private {
+            let found = private::find(&private::without_disguise(text));
+            found.names.iter().for_each(|(name, rule)| self.learn(name, *rule));
+        }
     }
 
     /// Takes the secrets out of `text`. Redacting the result again changes nothing.
     pub fn redact(&mut self, text: &str) -> Redacted {
-        // What earlier texts of the document told is hidden in this one as well.
-        let mut text = self.hide_repeats(text.to_owned());
+        // What earlier texts of the document told is hidden in this one as well; a name within a path only after the
+        // path, which it would cut in two.
+        let mut text = match self.profile {
+            Profile::Secrets => self.hide_repeats(text.to_owned()),
+            Profile::Private => private::without_disguise(text),
+        };
         for _ in 0..ROUNDS {
-            let found = match self.profile {
-                Profile::Secrets | Profile::Private => spans(&text),
-            };
+            let mut found = secrets(&text);
+            if self.profile == Profile::Private {
+                let private = private::find(&text);
+                private.names.iter().for_each(|(name, rule)| self.learn(name, *rule));
+                found.extend(private.spans);
+            }
+            let found = spans(&text, found);
+            if !found.is_empty() {
+                text = self.replace(&text, &found);
+            }
+            text = self.hide_repeats(text);
             if found.is_empty() {
                 break;
             }
-            text = self.replace(&text, &found);
-            text = self.hide_repeats(text);
         }
         Redacted(text)
     }
@@ -85,7 +140,7 @@ impl Redactor {
     /// Takes the secrets out of the value of a variable, option or key: the whole value when the name says so.
     pub fn redact_value(&mut self, name: &str, value: &str) -> Redacted {
         if is_secret_name(name) && !secrets::is_open(value) {
-            return Redacted(self.placeholder(value));
+            return Redacted(self.placeholder(value, Rule::Secret));
         }
         self.redact(value)
     }
@@ -101,7 +156,7 @@ impl Redactor {
             for range in ranges.iter().filter(|range| range.start < inside.end && inside.start < range.end) {
                 let (start, end) = (range.start.max(inside.start), range.end.min(inside.end));
                 text.push_str(&word[done - at..start - at]);
-                text.push_str(&self.placeholder(&word[start - at..end - at]));
+                text.push_str(&self.placeholder(&word[start - at..end - at], Rule::Secret));
                 done = end;
             }
             text.push_str(&word[done - at..]);
@@ -116,11 +171,36 @@ impl Redactor {
         self.numbers.len()
     }
 
+    /// Lists what was taken out so far, by which rule and how often. It holds nothing of what was taken out.
+    pub fn manifest(&self) -> Vec<Replaced> {
+        self.replaced.iter().map(|((kind, rule), count)| Replaced { kind: *kind, rule: *rule, count: *count }).collect()
+    }
+
     /// Hides what was found to be a secret in one place wherever else it stands.
-    fn hide_repeats(&self, mut text: String) -> String {
-        for (secret, number) in self.numbers.iter().filter(|(secret, _)| is_unmistakable(secret)).take(MOST_REPEATED) {
-            if text.contains(secret.as_str()) {
+    fn hide_repeats(&mut self, mut text: String) -> String {
+        let secrets: Vec<(String, usize)> = self
+            .numbers
+            .iter()
+            .filter(|((kind, secret), _)| *kind == Kind::Secret && is_unmistakable(secret))
+            .map(|((_, secret), number)| (secret.clone(), *number))
+            .take(MOST_REPEATED)
+            .collect();
+        for (secret, number) in secrets {
+            let again = text.matches(secret.as_str()).count();
+            if again > 0 {
+                *self.replaced.entry((Kind::Secret, Rule::Secret)).or_default() += again;
                 text = text.replace(secret.as_str(), &format!("<secret-{number}>"));
+            }
+        }
+        let mut names: Vec<(String, Rule)> = self.names.iter().map(|(name, rule)| (name.clone(), *rule)).collect();
+        // A name that holds another one comes first.
+        names.sort_by_key(|(name, rule)| (*rule != Rule::Named, std::cmp::Reverse(name.len())));
+        for (name, rule) in names.into_iter().take(MOST_REPEATED) {
+            let places = private::standing_alone(&text, &name, rule);
+            if !places.is_empty() {
+                let spans: Vec<Span> =
+                    places.into_iter().map(|range| Span { whole: range.clone(), range, rule }).collect();
+                text = self.replace(&text, &spans);
             }
         }
         text
@@ -131,17 +211,22 @@ impl Redactor {
         let mut done = 0;
         for span in spans {
             out.push_str(&text[done..span.range.start]);
-            out.push_str(&self.placeholder(&text[span.whole.clone()]));
+            out.push_str(&self.placeholder(&text[span.whole.clone()], span.rule));
             done = span.range.end;
         }
         out.push_str(&text[done..]);
         out
     }
 
-    fn placeholder(&mut self, secret: &str) -> String {
-        let next = self.numbers.len() + 1;
-        let number = *self.numbers.entry(secret.to_owned()).or_insert(next);
-        format!("<secret-{number}>")
+    fn placeholder(&mut self, secret: &str, rule: Rule) -> String {
+        let kind = rule.kind();
+        let last = self.last.entry(kind).or_default();
+        let number = *self.numbers.entry((kind, secret.to_owned())).or_insert_with(|| {
+            *last += 1;
+            *last
+        });
+        *self.replaced.entry((kind, rule)).or_default() += 1;
+        format!("<{}-{number}>", kind.word())
     }
 }
 
@@ -159,10 +244,14 @@ fn is_unmistakable(secret: &str) -> bool {
         && !of_a_placeholder
 }
 
-/// Finds the secrets, sorted and merged.
-fn spans(text: &str) -> Vec<Span> {
-    let mut found: Vec<Span> = secrets::find(text).into_iter().flat_map(|whole| lines(text, whole)).collect();
-    found.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
+fn secrets(text: &str) -> Vec<(Range<usize>, Rule)> {
+    secrets::find(text).into_iter().map(|range| (range, Rule::Secret)).collect()
+}
+
+/// Sorts and merges what was found, cut at line breaks.
+fn spans(text: &str, found: Vec<(Range<usize>, Rule)>) -> Vec<Span> {
+    let mut found: Vec<Span> = found.into_iter().flat_map(|(whole, rule)| lines(text, whole, rule)).collect();
+    found.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end), span.rule));
     let mut merged: Vec<Span> = Vec::with_capacity(found.len());
     for span in found {
         match merged.last_mut() {
@@ -171,6 +260,7 @@ fn spans(text: &str) -> Vec<Span> {
                 if span.range.end > last.range.end {
                     last.range.end = span.range.end;
                     last.whole = last.range.clone();
+                    last.rule = last.rule.min(span.rule);
                 }
             }
             _ => merged.push(span),
@@ -180,14 +270,14 @@ fn spans(text: &str) -> Vec<Span> {
 }
 
 /// Cuts a secret at line breaks and takes the blanks around each line out of it.
-fn lines(text: &str, whole: Range<usize>) -> Vec<Span> {
+fn lines(text: &str, whole: Range<usize>, rule: Rule) -> Vec<Span> {
     let mut found = Vec::new();
     let mut at = whole.start;
     for line in text[whole.clone()].split('\n') {
         let start = at + (line.len() - line.trim_start().len());
         let end = start + line.trim().len();
-        if start < end && !secrets::is_placeholder(&text[start..end]) {
-            found.push(Span { range: start..end, whole: whole.clone() });
+        if start < end && !kinds::is_placeholder(&text[start..end]) {
+            found.push(Span { range: start..end, whole: whole.clone(), rule });
         }
         at += line.len() + 1;
     }

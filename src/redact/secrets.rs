@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use super::kinds::is_placeholder;
 use super::names::{NAME_STEMS, is_secret_name, is_token_name};
 use super::shapes::RULES;
 
@@ -43,13 +44,6 @@ fn without_colours(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     CODE.replace_all(text, |code: &Captures<'_>| " ".repeat(code[0].len()))
-}
-
-/// Says whether `text` is one of our placeholders.
-pub(super) fn is_placeholder(text: &str) -> bool {
-    text.strip_prefix("<secret-")
-        .and_then(|rest| rest.strip_suffix('>'))
-        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Says whether a value tells nothing: empty, masked already, a reference to a variable, a word of a language.

@@ -4,6 +4,7 @@
 //! that is rendered, as JSON or as text, is redacted on the way out; no caller has to think of it. JSON is
 //! English and only ever gains keys; [`SCHEMA_VERSION`] rises when one changes its meaning.
 
+pub mod bug;
 mod edits;
 mod from_plan;
 pub mod github;
