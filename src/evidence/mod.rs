@@ -22,6 +22,7 @@ pub mod leftovers;
 pub mod llvm_packages;
 pub mod loader;
 pub mod log;
+mod memo;
 pub mod mounts;
 pub mod other_builds;
 pub mod own_files;
@@ -38,6 +39,7 @@ pub mod torch_launch;
 pub mod uv_config;
 
 pub use git::{tracked_file, tracked_folder};
-pub use host::{FileKind, GitState, Host, LocalHost, Metadata, Network, OnlineError, Tally};
+pub use host::{Comments, FileKind, GitState, Host, LocalHost, Metadata, Network, OnlineError, Tally};
 pub use interrogate::{Machine, ProbeAnswer, ask, interrogate};
+pub use memo::Memo;
 pub use remembering::Remembering;
