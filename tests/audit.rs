@@ -68,19 +68,27 @@ fn on_one_line(document: &str) -> String {
     serde_json::from_str::<Value>(document).unwrap().to_string()
 }
 
+/// What is told to another machine names no folder of this one.
+fn tell(sandbox: &Sandbox, args: &[&str]) -> String {
+    let done = sandbox.fix(args);
+    let folder = sandbox.root().display().to_string();
+    assert!(args.iter().any(|arg| arg.starts_with("json")) || !done.stdout.contains(&folder), "{}", done.stdout);
+    done.stdout
+}
+
 /// Projects in all states that an audit tells: two places in a file, a tree without a file, one suppressed, nothing.
 fn outputs(format: &str) -> Vec<String> {
     let mut all = Vec::new();
     let two = project();
-    all.push(two.fix(["audit", "--format", format]).stdout);
+    all.push(tell(&two, &["audit", "--format", format]));
     two.write("setup.py", SETUP.replacen("-L/opt/a\"", "-L/opt/a\"  # fix: ignore[linker-flag-given-twice]\n    ", 1));
-    all.push(two.fix(["audit", "--format", format]).stdout);
+    all.push(tell(&two, &["audit", "--format", format]));
     let moved = Sandbox::new();
     moved.write("CMakeLists.txt", "project(demo C)\n");
     let cache = "CMAKE_CACHEFILE_DIR:INTERNAL=/old/demo/a b\nCMAKE_HOME_DIRECTORY:INTERNAL=/old/demo\n\
                  CMAKE_PROJECT_NAME:STATIC=demo\nCMAKE_GENERATOR:INTERNAL=Ninja\n";
     moved.write("a b/CMakeCache.txt", cache);
-    all.push(moved.fix(["audit", "--format", format, "--lang", "zh"]).stdout);
+    all.push(tell(&moved, &["audit", "--format", format, "--lang", "zh"]));
     all.push(Sandbox::new().fix(["audit", "--format", format]).stdout);
     all
 }
@@ -299,6 +307,60 @@ fn a_baseline_tells_only_what_is_new() {
     // A file that is none of ours is never overwritten.
     let done = sandbox.fix(["audit", "--baseline", "setup.py", "--write-baseline"]).expect(2);
     assert!(done.stderr.contains("not a baseline"), "{}", done.stderr);
+}
+
+#[test]
+fn the_configuration_names_the_baseline() {
+    let sandbox = project();
+    sandbox.fix(["audit", "--write-baseline"]).expect(2).says("needs a file");
+    sandbox.write("fix.toml", "[audit]\nbaseline = \"../known.json\"\n");
+    sandbox.fix(["audit"]).expect(2).says("fix.toml:2:12: the baseline is outside of the work tree");
+    sandbox.write("fix.toml", "[audit]\nbaseline = \"ci/known.json\"\n");
+    sandbox.write("ci/note", "");
+    commit(&sandbox, "a configuration");
+    sandbox.fix(["audit"]).expect(2).says("--write-baseline");
+    // A commit without the file knows nothing, whatever a pull request writes.
+    sandbox.fix(["audit", "--write-baseline"]).expect(0).says("holds 2 findings");
+    sandbox.fix(["audit"]).expect(0).says("2 suppressed: 2 by the baseline");
+    sandbox.fix(["audit", "--config-from", "HEAD"]).expect(1);
+    commit(&sandbox, "a baseline");
+    sandbox.fix(["audit", "--config-from", "HEAD"]).expect(0).says("2 suppressed: 2 by the baseline");
+}
+
+/// An optimizer that is made before the model is sharded.
+const TRAIN: &str = "\
+import torch
+from torch.distributed.fsdp import fully_shard
+
+
+def main(model):
+    optimizer = torch.optim.AdamW(model.parameters())
+    fully_shard(model)
+    return optimizer
+";
+
+#[test]
+fn comments_in_python_sources_are_counted_and_can_be_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("one/train.py", TRAIN);
+    sandbox.write("two/train.py", TRAIN.replace("())\n", "())  # fix: ignore[hp-optimizer-memory]\n"));
+    let places = |document: &Value| -> Vec<String> {
+        let found = document["findings"].as_array().unwrap().iter();
+        let places = found.flat_map(|finding| finding["places"].as_array().unwrap());
+        places.map(|place| format!("{}:{}", place["path"].as_str().unwrap(), place["line"])).collect()
+    };
+    let document = parsed(&sandbox.fix(["audit", "--json"]).expect(1));
+    assert_eq!(places(&document), ["one/train.py:6"]);
+    assert_eq!(document["suppressed"].as_array().unwrap().len(), 1);
+    sandbox.write("fix.toml", "[audit]\ncomments = \"refuse\"\n");
+    let document = parsed(&sandbox.fix(["audit", "--json"]).expect(1));
+    assert_eq!(places(&document), ["one/train.py:6", "two/train.py:6"]);
+    // The repair leaves alone what is meant so.
+    sandbox.write("fix.toml", "");
+    let patch = sandbox.root().join("fix.patch");
+    sandbox.fix(["audit", "--patch", patch.to_str().unwrap()]).expect(1);
+    let patch = fs::read_to_string(patch).unwrap();
+    assert!(patch.contains("one/train.py") && !patch.contains("two/train.py"), "{patch}");
 }
 
 #[test]

@@ -64,7 +64,7 @@ pub fn examine_all(
     command: Option<&[OsString]>,
     given: Option<&Values>,
 ) -> Result<Vec<Found>> {
-    let recipes: Vec<Recipe> = entries.iter().map(|entry| recipe_of(entry, session)).collect::<Result<_>>()?;
+    let recipes: Vec<Recipe> = entries.iter().map(|entry| recipe_of(entry)).collect::<Result<_>>()?;
     let reader = Reader::new(entries.to_vec());
     let logs: Vec<&Path> = match given {
         Some(_) => Vec::new(),

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::apply::write_patch;
 use super::args::{Audit, Format};
-use super::placing::{Placer, needs_anchor};
+use super::placing::{Placer, leaves_the_machine, needs_anchor};
 use super::policy_file;
 use super::reading::recipe_of;
 use super::session::Session;
@@ -23,11 +23,11 @@ pub fn run(args: &Audit, session: &Session) -> Result<u8> {
     let catalogue = Catalogue::embedded();
     let format = args.reporting.format(session)?;
     let policy = policy_file::policy(args, session, &catalogue)?;
-    let baseline = policy_file::baseline(args, session)?;
+    let baseline = policy_file::baseline(args, session, &policy)?;
     let host = Remembering::new(session.host());
     let mut findings: Vec<Finding> = Vec::new();
     for entry in catalogue.entries().iter().filter(|entry| entry.audits && policy.wants(&names(entry))) {
-        findings.extend(diagnosis::audit(&recipe_of(entry, session)?, &host));
+        findings.extend(diagnosis::audit(&recipe_of(entry)?, &host));
     }
     let findings = rank(findings);
     let roots = session.roots().ok();
@@ -44,6 +44,9 @@ pub fn run(args: &Audit, session: &Session) -> Result<u8> {
         let mut shown = convert::finding_with(finding, at + 1, plan);
         placer.place(finding, plan.and_then(Result::ok), &mut shown);
         placer.anchor(finding, &mut shown);
+        if leaves_the_machine(format) {
+            placer.shorten(&mut shown);
+        }
         shown
     });
     let names_of = |id: &str| catalogue.by_id(id).map(names).unwrap_or_default();
@@ -69,7 +72,7 @@ pub fn run(args: &Audit, session: &Session) -> Result<u8> {
     }
     write_patch(session, kept.iter().copied().flatten())?;
     if args.write_baseline {
-        let count = policy_file::write_baseline(args, session, &diagnosis, baseline.as_ref())?;
+        let count = policy_file::write_baseline(args, session, &policy, &diagnosis, baseline.as_ref())?;
         session.say(&Text::new(format!("the baseline holds {count} findings now"), format!("基线现有 {count} 项")));
         return Ok(0);
     }

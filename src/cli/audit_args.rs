@@ -49,11 +49,11 @@ pub struct Audit {
     /// None of these issues (repeatable)
     #[arg(long, value_name = "ISSUE")]
     pub ignore: Vec<String>,
-    /// Tell only what FILE does not know
+    /// Tell only what FILE does not know; fix.toml may name it
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// Write what is found into the file of --baseline
-    #[arg(long, requires = "baseline")]
+    /// Write what is found into the baseline
+    #[arg(long)]
     pub write_baseline: bool,
     /// Read FILE instead of the project's fix.toml
     #[arg(long, value_name = "FILE", conflicts_with = "config_from")]

@@ -28,7 +28,7 @@ pub fn list(args: &List, session: &Session) -> Result<u8> {
         let words: Vec<String> = search.split_whitespace().map(str::to_lowercase).collect();
         let mut found = Vec::new();
         for entry in entries {
-            let text = everything(&recipe_of(entry, session)?);
+            let text = everything(&recipe_of(entry)?);
             if words.iter().all(|word| text.contains(word)) {
                 found.push(entry);
             }
@@ -77,7 +77,7 @@ pub fn show(args: &Show, session: &Session) -> Result<u8> {
         // A code first: no recipe's name looks like one.
         let page = match codes::find(name) {
             Some(code) => Page::Code(code_page(session, code)),
-            None => Page::Recipe(RecipePage::of(&recipe_of(selecting::entry(&catalogue, name)?, session)?)),
+            None => Page::Recipe(RecipePage::of(&recipe_of(selecting::entry(&catalogue, name)?)?)),
         };
         pages.push(page);
     }

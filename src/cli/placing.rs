@@ -151,10 +151,61 @@ impl<'h> Placer<'h> {
         value.to_list().iter().map(relative).collect::<Vec<_>>().join("\n")
     }
 
+    /// Names paths of the project from its top and those of the user from `~`: where a report is read, the folders of
+    /// this machine say nothing.
+    pub fn shorten(&self, shown: &mut report::Finding) {
+        let places = shown.places.iter_mut().map(|place| &mut place.says);
+        for text in [&mut shown.cause, &mut shown.remedy].into_iter().chain(places) {
+            *text = Text::new(self.short(&text.en), self.short(&text.zh));
+        }
+    }
+
+    fn short(&self, text: &str) -> String {
+        let tops = [Some(&self.top), self.real.as_ref()].into_iter().flatten();
+        let named = tops.map(|top| (top, ".")).chain(self.host.home().map(|home| (home, "~")));
+        named.fold(text.to_owned(), |text, (folder, short)| shorten(&text, &folder.to_string(), short))
+    }
+
     fn relative(&self, path: &AbsPath) -> Option<String> {
         let tops = [Some(&self.top), self.real.as_ref()];
         let inside = tops.into_iter().flatten().find_map(|top| path.as_path().strip_prefix(top).ok())?;
         inside.to_str().map(str::to_owned)
+    }
+}
+
+/// Names what lies in a folder without it, and the folder itself by `short`.
+fn shorten(text: &str, folder: &str, short: &str) -> String {
+    let is_of_path = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~');
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(folder).filter(|_| folder.len() > 1) {
+        let (before, after) = (&rest[..at], &rest[at + folder.len()..]);
+        let tail = after.strip_prefix('/').unwrap_or(after);
+        let is_below = tail.len() < after.len() && tail.starts_with(is_of_path);
+        // Chinese has no blank before a path.
+        let begins = !before.chars().next_back().is_some_and(|c| c.is_ascii() && is_of_path(c));
+        // A full stop ends a sentence, or begins the rest of another name.
+        let ends = !tail.trim_start_matches('.').starts_with(is_of_path);
+        out.push_str(before);
+        rest = if begins && is_below {
+            out.push_str(if short == "." { "" } else { "~/" });
+            tail
+        } else if begins && ends {
+            out.push_str(short);
+            tail
+        } else {
+            out.push_str(folder);
+            after
+        };
+    }
+    out + rest
+}
+
+/// Says whether a format is read on other machines.
+pub fn leaves_the_machine(format: Format) -> bool {
+    match format {
+        Format::Text | Format::Json | Format::Jsonl => false,
+        Format::Sarif | Format::Github | Format::Gitlab | Format::Junit | Format::Markdown => true,
     }
 }
 
@@ -169,5 +220,25 @@ pub fn needs_anchor(format: Format) -> bool {
         | Format::Gitlab
         | Format::Junit
         | Format::Markdown => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shorten;
+
+    #[test]
+    fn folders_of_the_machine_are_left_out() {
+        for (text, want) in [
+            ("`/w/p/setup.py`:3 and /w/p/a", "`setup.py`:3 and a"),
+            ("in `/w/p`, in `/w/p/`", "in `.`, in `.`"),
+            ("/w/p2 /x/w/p/a /w/p-1/a", "/w/p2 /x/w/p/a /w/p-1/a"),
+            ("缓存 `/w/p/构建` 位于/w/p/b", "缓存 `构建` 位于b"),
+            ("/w/p.old", "/w/p.old"),
+        ] {
+            assert_eq!(shorten(text, "/w/p", "."), want, "{text}");
+        }
+        assert_eq!(shorten("`/h/u/x` /h/u", "/h/u", "~"), "`~/x` ~");
+        assert_eq!(shorten("/a /", "/", "."), "/a /");
     }
 }

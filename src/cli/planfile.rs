@@ -154,7 +154,7 @@ impl PlanFile {
                     &format!("它是在 `{was}` 中生成的，而当前目录为 `{is}`"),
                 ));
             }
-            if let Some(name) = reviewed.odd_parameter(&recipe_of(entry, session)?) {
+            if let Some(name) = reviewed.odd_parameter(&recipe_of(entry)?) {
                 return Err(stale(
                     &reviewed.id,
                     &format!("its parameter `{name}` is none that this issue takes"),

@@ -49,17 +49,12 @@ fn configuration(args: &Audit, session: &Session) -> Result<Option<(String, Stri
         let file = session.resolve(path);
         return Ok(Some((path.display().to_string(), read(&file, LONGEST)?)));
     }
-    let top = session.host().git().top_level();
     if let Some(revision) = &args.config_from {
-        let Some(top) = top else { bail!("`--config-from {revision}`: this is no git work tree") };
-        let bytes = git::file_at(top, revision, Path::new(FILE), LONGEST)
-            .with_context(|| format!("cannot read `{FILE}` of `{revision}`"))?;
         // A commit without one has no suppressions: that is its word.
-        let Some(bytes) = bytes else { return Ok(None) };
-        let text = String::from_utf8(bytes).with_context(|| format!("`{FILE}` of `{revision}` is not UTF-8"))?;
+        let Some(text) = of_commit(session, revision, FILE, LONGEST)? else { return Ok(None) };
         return Ok(Some((format!("{revision}:{FILE}"), text)));
     }
-    for folder in [Some(session.project()), top].into_iter().flatten() {
+    for folder in [Some(session.project()), session.host().git().top_level()].into_iter().flatten() {
         let file = folder.resolve(FILE);
         // A link that leads nowhere is a mistake to be told, not an absent file.
         if std::fs::symlink_metadata(file.as_path()).is_ok() {
@@ -73,26 +68,69 @@ fn configuration(args: &Audit, session: &Session) -> Result<Option<(String, Stri
 }
 
 /// Reads the baseline that is to be compared with; `None` where there is none, or where the first is to be written.
-pub fn baseline(args: &Audit, session: &Session) -> Result<Option<Baseline>> {
-    let Some(path) = &args.baseline else { return Ok(None) };
-    let file = session.resolve(path);
-    if args.write_baseline && std::fs::symlink_metadata(file.as_path()).is_err() {
-        return Ok(None);
-    }
-    let text = match read(&file, LARGEST_BASELINE) {
-        Ok(text) => text,
-        Err(error) => bail!("{error:#}\nhint: `--write-baseline` makes a baseline"),
+pub fn baseline(args: &Audit, session: &Session, policy: &Policy) -> Result<Option<Baseline>> {
+    let Some(file) = baseline_file(args, session, policy)? else { return Ok(None) };
+    let text = match (&args.baseline, &policy.baseline, &args.config_from) {
+        // As it is in that commit as well: else a pull request could know its own findings.
+        (None, Some(name), Some(revision)) => match of_commit(session, revision, name, LARGEST_BASELINE)? {
+            Some(text) => text,
+            None => return Ok(None),
+        },
+        _ if args.write_baseline && std::fs::symlink_metadata(file.as_path()).is_err() => return Ok(None),
+        _ => match read(&file, LARGEST_BASELINE) {
+            Ok(text) => text,
+            Err(error) => bail!("{error:#}\nhint: `--write-baseline` makes a baseline"),
+        },
     };
     let baseline = Baseline::read(&text).with_context(|| format!("cannot take `{file}`"))?;
     Ok(Some(baseline))
 }
 
 /// Writes the baseline.
-pub fn write_baseline(args: &Audit, session: &Session, diagnosis: &Diagnosis, old: Option<&Baseline>) -> Result<usize> {
-    let Some(path) = &args.baseline else { return Ok(0) };
+pub fn write_baseline(
+    args: &Audit,
+    session: &Session,
+    policy: &Policy,
+    diagnosis: &Diagnosis,
+    old: Option<&Baseline>,
+) -> Result<usize> {
+    let Some(file) = baseline_file(args, session, policy)? else { return Ok(0) };
     let new = Baseline::of(diagnosis, old);
-    own_file::write(&session.resolve(path), new.text().as_bytes(), Baseline::BEGINNING)?;
+    own_file::write(&file, new.text().as_bytes(), Baseline::BEGINNING)?;
     Ok(new.len())
+}
+
+/// Where the baseline is: as the command line says, else as `fix.toml` says, beside it.
+fn baseline_file(args: &Audit, session: &Session, policy: &Policy) -> Result<Option<AbsPath>> {
+    if let Some(path) = &args.baseline {
+        return Ok(Some(session.resolve(path)));
+    }
+    match &policy.baseline {
+        Some(name) => Ok(Some(folder_of_configuration(args, session).resolve(name))),
+        None if args.write_baseline => {
+            bail!("`--write-baseline` needs a file: give `--baseline FILE`, or `baseline = \"FILE\"` in `{FILE}`")
+        }
+        None => Ok(None),
+    }
+}
+
+/// The folder that `fix.toml` stands in, or would: another file that is read in its place is read as if it stood there.
+fn folder_of_configuration(args: &Audit, session: &Session) -> AbsPath {
+    let top = session.host().git().top_level().unwrap_or(session.project());
+    let elsewhere = args.config.is_some() || args.config_from.is_some();
+    let own = std::fs::symlink_metadata(session.project().resolve(FILE).as_path()).is_ok();
+    if own && !elsewhere { session.project().clone() } else { top.clone() }
+}
+
+/// Reads a file of the work tree as it is in a commit; `None` where the commit has none.
+fn of_commit(session: &Session, revision: &str, name: &str, most: u64) -> Result<Option<String>> {
+    let Some(top) = session.host().git().top_level() else {
+        bail!("`--config-from {revision}`: this is no git work tree")
+    };
+    let bytes = git::file_at(top, revision, Path::new(name), most)
+        .with_context(|| format!("cannot read `{name}` of `{revision}`"))?;
+    let text = bytes.map(String::from_utf8).transpose();
+    text.with_context(|| format!("`{name}` of `{revision}` is not UTF-8"))
 }
 
 /// Today, as far as this machine knows.

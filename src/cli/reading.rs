@@ -106,7 +106,7 @@ impl<'c> Reader<'c> {
         let mut findings = Vec::new();
         for id in candidates(&reading.logs, &self.owners, &self.required) {
             let entry = self.entries.iter().find(|entry| entry.id == id).expect("candidates come from the entries");
-            let recipe = recipe_of(entry, session)?;
+            let recipe = recipe_of(entry)?;
             let set = selecting::set_for(session, &recipe);
             let evidence = self.evidence(reading, asking, &set);
             findings.extend(examine(&recipe, &evidence));
@@ -136,8 +136,8 @@ pub struct Asking<'a> {
 }
 
 /// Parses the recipe of an entry.
-pub fn recipe_of(entry: &Entry, session: &Session) -> Result<Recipe> {
-    entry.recipe(session.vocabulary()).map_err(|errors| {
+pub fn recipe_of(entry: &Entry) -> Result<Recipe> {
+    entry.checked_recipe().map_err(|errors| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("the recipe `{}` is broken:\n{}", entry.id, lines.join("\n"))
     })

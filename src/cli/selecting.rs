@@ -74,8 +74,7 @@ pub fn check_set_of_any(session: &Session, catalogue: &Catalogue) -> Result<Vec<
     if session.common.set.is_empty() {
         return Ok(Vec::new());
     }
-    let recipes: Vec<Recipe> =
-        catalogue.entries().iter().map(|entry| recipe_of(entry, session)).collect::<Result<_>>()?;
+    let recipes: Vec<Recipe> = catalogue.entries().iter().map(recipe_of).collect::<Result<_>>()?;
     check_set(session, &recipes)?;
     Ok(recipes)
 }

@@ -79,7 +79,7 @@ fn try_one(session: &Session, catalogue: &Catalogue, reader: &Reader<'_>, fixtur
     let findings = match (&log, catalogue.by_id(&fixture.id)) {
         // Without a log only the recipe that the user names is looked for.
         (None, Some(entry)) => {
-            let recipe = recipe_of(entry, session)?;
+            let recipe = recipe_of(entry)?;
             let set = selecting::set_for(&given, &recipe);
             examine(&recipe, &reader.evidence(&reading, &asking, &set)).into_iter().collect()
         }

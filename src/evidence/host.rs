@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::Memo;
 use super::npu_smi;
 use crate::os::AbsPath;
 use crate::os::git::Unreadable;
@@ -15,6 +16,12 @@ use crate::os::ports::{self, PortState};
 pub use crate::os::survey::Tally;
 use crate::os::survey::{self, Sizes};
 use crate::os::web::{self, WebError};
+
+/// Room for all that is read at once, and a little more, so that the second read shows the end. On the word of a file's
+/// size alone not more than 1 MiB is set aside.
+fn room(size: u64, len: u64) -> usize {
+    usize::try_from(size.min(len).min(1 << 20) + 64).unwrap_or_default()
+}
 
 /// What a question may read of a machine.
 ///
@@ -34,6 +41,9 @@ pub trait Host {
     fn follow(&self, path: &Path) -> io::Result<Metadata>;
     /// Lists the names in a folder, sorted; at most `limit`, more is an error.
     fn list(&self, path: &Path, limit: usize) -> io::Result<Vec<OsString>>;
+    /// Lists names and kinds in a folder, sorted by name; at most `limit`, more is an error. Files are not looked at
+    /// where their folder tells what they are.
+    fn entries(&self, path: &Path, limit: usize) -> io::Result<Vec<(OsString, FileKind)>>;
     /// Counts files and bytes below a folder, without following links; at most `limit` entries.
     fn tally(&self, path: &Path, limit: u64) -> Tally;
     /// Returns what a link holds.
@@ -63,6 +73,23 @@ pub trait Host {
     fn http_status(&self, _url: &str) -> Result<u16, OnlineError> {
         Err(OnlineError::NotAllowed)
     }
+    /// What was worked out for the questions before; none where each is to look anew.
+    fn memo(&self) -> Option<&Memo> {
+        None
+    }
+    /// Who goes by `# fix: ignore[…]`.
+    fn comments(&self) -> Comments {
+        Comments::Heeded
+    }
+}
+
+/// What a question does with findings that a comment of the project ignores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comments {
+    /// Leaves them out.
+    Heeded,
+    /// Tells them: the caller counts them, or does not heed comments at all.
+    Told,
 }
 
 /// Why a web address was not asked, or did not answer.
@@ -163,27 +190,33 @@ impl LocalHost {
 
 impl LocalHost {
     /// A pipe or device could block for ever or never end: only regular files are evidence.
-    fn open_regular(&self, path: &Path) -> io::Result<std::fs::File> {
-        if self.follow(path)?.kind != FileKind::File {
+    fn open_regular(&self, path: &Path) -> io::Result<(std::fs::File, u64)> {
+        let meta = self.follow(path)?;
+        if meta.kind != FileKind::File {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
-        std::fs::File::open(path)
+        Ok((std::fs::File::open(path)?, meta.len))
+    }
+}
+
+impl FileKind {
+    fn of(kind: std::fs::FileType) -> Self {
+        match kind {
+            t if t.is_file() => Self::File,
+            t if t.is_dir() => Self::Folder,
+            t if t.is_symlink() => Self::Link,
+            t => {
+                debug_assert!(t.is_fifo() || t.is_socket() || t.is_block_device() || t.is_char_device());
+                Self::Other
+            }
+        }
     }
 }
 
 impl From<&std::fs::Metadata> for Metadata {
     fn from(meta: &std::fs::Metadata) -> Self {
-        let kind = match meta.file_type() {
-            t if t.is_file() => FileKind::File,
-            t if t.is_dir() => FileKind::Folder,
-            t if t.is_symlink() => FileKind::Link,
-            t => {
-                debug_assert!(t.is_fifo() || t.is_socket() || t.is_block_device() || t.is_char_device());
-                FileKind::Other
-            }
-        };
         Self {
-            kind,
+            kind: FileKind::of(meta.file_type()),
             len: meta.len(),
             mode: meta.mode() & 0o7777,
             user: meta.uid(),
@@ -204,21 +237,24 @@ impl Host for LocalHost {
     }
 
     fn head(&self, path: &Path, len: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.open_regular(path)?.take(len).read_to_end(&mut bytes)?;
+        let (file, size) = self.open_regular(path)?;
+        let mut bytes = Vec::with_capacity(room(size, len));
+        file.take(len).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
     fn read_up_to(&self, path: &Path, offset: u64, len: u64) -> io::Result<Vec<u8>> {
-        let mut file = self.open_regular(path)?;
-        file.seek(io::SeekFrom::Start(offset))?;
-        let mut bytes = Vec::new();
+        let (mut file, size) = self.open_regular(path)?;
+        if offset > 0 {
+            file.seek(io::SeekFrom::Start(offset))?;
+        }
+        let mut bytes = Vec::with_capacity(room(size.saturating_sub(offset), len));
         file.take(len).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
     fn read_at(&self, path: &Path, offset: u64, len: u64) -> io::Result<Vec<u8>> {
-        let mut file = self.open_regular(path)?;
+        let (mut file, _) = self.open_regular(path)?;
         // Nothing is set aside for bytes that a file only claims to have.
         if offset.checked_add(len).is_none_or(|end| end > file.metadata().map_or(0, |meta| meta.len())) {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -247,6 +283,21 @@ impl Host for LocalHost {
         }
         names.sort();
         Ok(names)
+    }
+
+    fn entries(&self, path: &Path, limit: usize) -> io::Result<Vec<(OsString, FileKind)>> {
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(path)? {
+            if entries.len() == limit {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            let entry = entry?;
+            // What is gone by now was never there.
+            let Ok(kind) = entry.file_type() else { continue };
+            entries.push((entry.file_name(), FileKind::of(kind)));
+        }
+        entries.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(entries)
     }
 
     fn tally(&self, path: &Path, limit: u64) -> Tally {

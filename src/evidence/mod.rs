@@ -23,6 +23,7 @@ pub mod leftovers;
 pub mod llvm_packages;
 pub mod loader;
 pub mod log;
+mod memo;
 pub mod mounts;
 pub mod npu_smi;
 pub mod other_builds;
@@ -41,6 +42,7 @@ pub mod torch_launch;
 pub mod uv_config;
 
 pub use git::{tracked_file, tracked_folder};
-pub use host::{FileKind, GitState, Host, LocalHost, Metadata, Network, OnlineError, Tally};
+pub use host::{Comments, FileKind, GitState, Host, LocalHost, Metadata, Network, OnlineError, Tally};
 pub use interrogate::{Machine, ProbeAnswer, ask, interrogate};
+pub use memo::Memo;
 pub use remembering::Remembering;

@@ -1,7 +1,8 @@
 //! A machine that is looked at once: what was read is remembered for the next question.
 //!
 //! An audit puts the questions of many recipes, and each searches the same folders for build trees. It must never
-//! serve across a change: whoever writes, or runs the user's command, asks the machine itself again.
+//! serve across a change: whoever writes, or runs the user's command, asks the machine itself again. Findings that
+//! comments of the project ignore are told: an audit counts them, and may be told not to heed comments.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{GitState, Host, Metadata, OnlineError, Tally};
+use super::{Comments, FileKind, GitState, Host, Memo, Metadata, OnlineError, Tally};
 use crate::os::AbsPath;
 use crate::os::git::Unreadable;
 use crate::os::ports::PortState;
@@ -28,6 +29,7 @@ pub struct Remembering<'h> {
     lists: Memory<(PathBuf, usize), Vec<OsString>>,
     links: Memory<PathBuf, PathBuf>,
     real: Memory<PathBuf, PathBuf>,
+    memo: Memo,
 }
 
 struct RememberedGit<'h> {
@@ -82,6 +84,7 @@ impl<'h> Remembering<'h> {
             lists: RefCell::default(),
             links: RefCell::default(),
             real: RefCell::default(),
+            memo: Memo::default(),
         }
     }
 
@@ -147,6 +150,18 @@ impl Host for Remembering<'_> {
 
     fn list(&self, path: &Path, limit: usize) -> io::Result<Vec<OsString>> {
         remember(&self.lists, (path.to_owned(), limit), || self.host.list(path, limit))
+    }
+
+    fn entries(&self, path: &Path, limit: usize) -> io::Result<Vec<(OsString, FileKind)>> {
+        self.host.entries(path, limit)
+    }
+
+    fn memo(&self) -> Option<&Memo> {
+        Some(&self.memo)
+    }
+
+    fn comments(&self) -> Comments {
+        Comments::Told
     }
 
     fn link(&self, path: &Path) -> io::Result<PathBuf> {

@@ -1,5 +1,7 @@
 //! `fix.toml`: read whole, and every mistake told with its place.
 
+use std::path::Path;
+
 use toml_edit::Document;
 
 use super::{Comments, FailOn, Policy, Suppression, matches_name};
@@ -41,6 +43,7 @@ pub fn read(file: &str, text: &str, known: &[String]) -> Result<Policy, Vec<Reci
         policy.ignore = audit.texts("ignore");
         policy.fail_on = audit.optional_word("fail-on", FAIL_ON);
         policy.comments = audit.optional_word("comments", COMMENTS).unwrap_or_default();
+        policy.baseline = audit.optional_text("baseline");
         audit.finish();
     }
     for (at, mut table) in top.tables("suppress").into_iter().enumerate() {
@@ -76,6 +79,12 @@ fn names(source: &Source<'_>, policy: &Policy, known: &[String]) {
         for (at, name) in names.iter().enumerate() {
             check(&format!("audit.{key}[{at}]"), name);
         }
+    }
+    // It is read and written by this name: never outside of the work tree.
+    let plain = |part| matches!(part, std::path::Component::Normal(_));
+    if policy.baseline.as_ref().is_some_and(|path| path.is_empty() || !Path::new(path).components().all(plain)) {
+        let hint = "a path below the folder of this file, without `..`";
+        source.complain("audit.baseline", "the baseline is outside of the work tree", hint);
     }
     for (at, one) in policy.suppress.iter().enumerate() {
         check(&format!("suppress[{at}].id"), &one.id);

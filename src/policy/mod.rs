@@ -21,6 +21,8 @@ pub struct Policy {
     pub ignore: Vec<String>,
     pub fail_on: Option<FailOn>,
     pub comments: Comments,
+    /// The file of findings that were there before, as it is named beside the configuration.
+    pub baseline: Option<String>,
     pub suppress: Vec<Suppression>,
 }
 

@@ -202,6 +202,11 @@ impl Entry {
         parse::parse(&self.file, &self.toml, vocabulary)
     }
 
+    /// Reads the recipe, which was checked when it came into the catalogue.
+    pub fn checked_recipe(&self) -> Result<Recipe, Vec<RecipeError>> {
+        parse::read_checked(&self.file, &self.toml)
+    }
+
     /// The title in a reader's language.
     pub fn title(&self, lang: Lang) -> &str {
         match lang {

@@ -43,6 +43,16 @@ pub fn parse(file_name: &str, text: &str, vocabulary: &Vocabulary) -> Result<Rec
     load(file_name, text, &rules).map(|loaded| loaded.recipe)
 }
 
+/// Reads a recipe that was checked before: when this program was built and its recipes were tested, or when its folder
+/// was taken into the catalogue. The checks take longer than the reading.
+pub fn read_checked(file_name: &str, text: &str) -> Result<Recipe, Vec<RecipeError>> {
+    let source = Source::new(file_name, text);
+    let Some(document) = document(&source, text) else { return Err(source.take_errors()) };
+    let recipe = read(Reader::root(&source, document.as_table()));
+    let errors = source.take_errors();
+    if errors.is_empty() { Ok(recipe) } else { Err(errors) }
+}
+
 /// A recipe together with its source, so that later checks can still point into it.
 #[derive(Debug)]
 pub struct Loaded<'t> {
@@ -61,19 +71,21 @@ pub fn load<'t>(file_name: &'t str, text: &'t str, rules: &Rules<'_>) -> Result<
         source.complain_at(0, message, "is this a recipe? split it by issue");
         return Err(source.take_errors());
     }
-    let document = match Document::parse(text) {
-        Ok(document) => document,
-        Err(error) => {
-            let at = error.span().map_or(text.len(), |span| span.start);
-            source.complain_at(at, error.message().trim_end(), "this is not valid TOML; see https://toml.io");
-            return Err(source.take_errors());
-        }
-    };
+    let Some(document) = document(&source, text) else { return Err(source.take_errors()) };
     let recipe = read(Reader::root(&source, document.as_table()));
     // With a field missing or of a wrong type, further complaints would only be about what stands in its place.
     let anchors = if source.is_complete() { check::check(&recipe, &source, rules) } else { Vec::new() };
     let errors = source.take_errors();
     if errors.is_empty() { Ok(Loaded { recipe, anchors, source }) } else { Err(errors) }
+}
+
+fn document<'t>(source: &Source<'_>, text: &'t str) -> Option<Document<&'t str>> {
+    Document::parse(text)
+        .inspect_err(|error| {
+            let at = error.span().map_or(text.len(), |span| span.start);
+            source.complain_at(at, error.message().trim_end(), "this is not valid TOML; see https://toml.io");
+        })
+        .ok()
 }
 
 fn read(mut file: Reader<'_, '_>) -> Recipe {

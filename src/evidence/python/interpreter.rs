@@ -1,5 +1,7 @@
 //! A Python interpreter and its environment, read from the files around its program.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::evidence::{FileKind, Host};
@@ -296,9 +298,18 @@ fn libc(host: &dyn Host, loader: &Path) -> Libc {
     }
     let Ok(real) = host.real(loader) else { return Libc::Unknown };
     let Some(folder) = real.parent() else { return Libc::Unknown };
-    let Ok(bytes) = host.read(&folder.join("libc.so.6"), LIBC) else { return Libc::Unknown };
-    glibc_version(&bytes).map_or(Libc::Unknown, |(major, minor)| Libc::Glibc(major, minor))
+    let library = folder.join("libc.so.6");
+    let read = || host.read(&library, LIBC).ok().and_then(|bytes| glibc_version(&bytes));
+    let version = match host.memo().map(|memo| memo.get_or(Libraries::default)) {
+        Some(known) => *known.0.borrow_mut().entry(library.clone()).or_insert_with(read),
+        None => read(),
+    };
+    version.map_or(Libc::Unknown, |(major, minor)| Libc::Glibc(major, minor))
 }
+
+/// The versions of C libraries that were looked through: all of one is read.
+#[derive(Default)]
+struct Libraries(RefCell<BTreeMap<PathBuf, Option<(u32, u32)>>>);
 
 /// Finds `GNU C Library (…) stable release version 2.36.` in the library itself.
 fn glibc_version(bytes: &[u8]) -> Option<(u32, u32)> {

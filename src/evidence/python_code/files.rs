@@ -1,6 +1,5 @@
 //! Which Python files are a project's own: not those of tools, environments and builds.
 
-use super::source::LARGEST;
 use crate::evidence::{FileKind, Host};
 use crate::os::AbsPath;
 
@@ -8,8 +7,6 @@ use crate::os::AbsPath;
 const MOST_FILES: usize = 5_000;
 /// Names that are looked at on the way.
 const MOST_NAMES: usize = 200_000;
-/// Bytes of all files together.
-const MOST_BYTES: u64 = 256 << 20;
 const MOST_IN_A_FOLDER: usize = 20_000;
 const DEEPEST: usize = 24;
 
@@ -30,19 +27,19 @@ pub struct Listing {
 /// Lists the Python files below a folder. No link is followed.
 pub fn list(host: &dyn Host, top: &AbsPath) -> Listing {
     let mut listing = Listing::default();
-    let (mut seen, mut bytes) = (0, 0);
+    let mut seen = 0;
     let mut folders = vec![(top.clone(), 0)];
     while let Some((folder, depth)) = folders.pop() {
-        let Ok(names) = host.list(folder.as_path(), MOST_IN_A_FOLDER) else {
+        let Ok(entries) = host.entries(folder.as_path(), MOST_IN_A_FOLDER) else {
             listing.cut |= host.inspect(folder.as_path()).is_ok();
             continue;
         };
-        if depth > 0 && MARKS.iter().any(|mark| names.iter().any(|name| name == mark)) {
+        if depth > 0 && MARKS.iter().any(|mark| entries.iter().any(|(name, _)| name == mark)) {
             continue;
         }
-        for name in names {
+        for (name, kind) in entries {
             seen += 1;
-            if seen > MOST_NAMES || bytes > MOST_BYTES || listing.files.len() >= MOST_FILES {
+            if seen > MOST_NAMES || listing.files.len() >= MOST_FILES {
                 listing.cut = true;
                 folders.clear();
                 break;
@@ -51,15 +48,9 @@ pub fn list(host: &dyn Host, top: &AbsPath) -> Listing {
             if text.starts_with('.') || FOREIGN.contains(&&*text) || text.ends_with(".egg-info") {
                 continue;
             }
-            let path = folder.resolve(&name);
-            let Ok(meta) = host.inspect(path.as_path()) else { continue };
-            match meta.kind {
-                FileKind::File if text.ends_with(".py") => {
-                    // A larger one is not read.
-                    bytes += if meta.len > LARGEST { 0 } else { meta.len };
-                    listing.files.push(path);
-                }
-                FileKind::Folder if depth < DEEPEST => folders.push((path, depth + 1)),
+            match kind {
+                FileKind::File if text.ends_with(".py") => listing.files.push(folder.resolve(&name)),
+                FileKind::Folder if depth < DEEPEST => folders.push((folder.resolve(&name), depth + 1)),
                 FileKind::Folder => listing.cut = true,
                 FileKind::File | FileKind::Link | FileKind::Other => {}
             }

@@ -8,6 +8,7 @@
 mod files;
 mod installed;
 mod names;
+mod project;
 mod read;
 mod rules;
 mod source;
@@ -15,13 +16,13 @@ mod tree;
 
 use std::collections::BTreeSet;
 
-use super::Host;
 use crate::os::AbsPath;
 use crate::recipe::Text;
 use names::Unit;
 use source::Source;
 use tree::Expr;
 
+pub use project::{check_project, project_facts};
 pub use read::Unread;
 pub use source::LARGEST;
 
@@ -97,15 +98,16 @@ struct Edit {
 pub struct Checked {
     /// In the order of the file.
     pub found: Vec<Found>,
-    /// Findings that a comment silences.
-    pub suppressed: usize,
+    /// Findings that a comment silences, in the order of the file.
+    pub ignored: Vec<Found>,
 }
 
 /// What a rule says about a project.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Report {
     pub found: Vec<(AbsPath, Found)>,
-    pub suppressed: usize,
+    /// Findings that a comment silences.
+    pub ignored: Vec<(AbsPath, Found)>,
     /// Files that were looked at.
     pub files: usize,
     /// Files that could not be read, and why.
@@ -114,6 +116,13 @@ pub struct Report {
     pub cut: bool,
     /// Files all of whose findings can be edited away.
     pub editable: BTreeSet<AbsPath>,
+}
+
+impl Rule {
+    /// Says whether a file has any of the rule's words: else it has nothing to say of it.
+    fn may_speak_of(&self, bytes: &[u8]) -> bool {
+        self.words.iter().any(|word| memchr::memmem::find(bytes, word.as_bytes()).is_some())
+    }
 }
 
 impl Found {
@@ -135,31 +144,38 @@ impl Facts {
 
 /// Checks one file. `Ok(None)` where it is no text of Python.
 pub fn check_file(rule: &Rule, bytes: &[u8], facts: &Facts) -> Result<Option<Checked>, Unread> {
-    if !rule.words.iter().any(|word| memchr::memmem::find(bytes, word.as_bytes()).is_some()) {
+    if !rule.may_speak_of(bytes) {
         return Ok(Some(Checked::default()));
     }
+    Ok(check_by(&[rule], bytes, facts)?.and_then(|mut all| all.pop()))
+}
+
+/// Checks one file by several rules, whose words it has; it is parsed once.
+fn check_by(rules: &[&Rule], bytes: &[u8], facts: &Facts) -> Result<Option<Vec<Checked>>, Unread> {
     let Some(source) = Source::new(bytes) else { return Ok(None) };
     let file = read::read(&source)?;
     let unit = Unit::new(&file);
+    Ok(Some(rules.iter().map(|rule| check_unit(rule, &unit, facts)).collect()))
+}
+
+fn check_unit(rule: &Rule, unit: &Unit<'_>, facts: &Facts) -> Checked {
+    let (file, source) = (unit.file, unit.file.source);
     let mut checked = Checked::default();
-    let mut all = (rule.check)(&Look { unit: &unit, facts });
+    let mut all = (rule.check)(&Look { unit, facts });
     all.sort_by_key(|found| found.at);
     all.dedup_by(|a, b| a.at == b.at && a.says == b.says);
     for mut found in all {
         found.line = source.line(found.at);
         found.column = source.column(found.at);
-        if is_ignored(&file.comments, found.line, rule.id) {
-            checked.suppressed += 1;
-            continue;
-        }
         // A guess of the parser is nothing to build an edit on.
         if file.broken || !source.editable {
             found.edits.clear();
             found.sure = found.sure.min(if file.broken { Sure::Likely } else { Sure::Certain });
         }
-        checked.found.push(found);
+        let is_ignored = is_ignored(&file.comments, found.line, rule.id);
+        if is_ignored { &mut checked.ignored } else { &mut checked.found }.push(found);
     }
-    Ok(Some(checked))
+    checked
 }
 
 /// Returns the file with everything that a rule finds set right, where each finding can be edited and the edited
@@ -177,7 +193,7 @@ pub fn repair_file(rule: &Rule, bytes: &[u8], facts: &Facts) -> Option<Vec<u8>> 
     let source = Source::new(&after)?;
     let sound = read::read(&source).is_ok_and(|file| !file.broken);
     let again = check_file(rule, &after, facts).ok()??;
-    (sound && again.found.is_empty() && again.suppressed == before.suppressed).then_some(after)
+    (sound && again.found.is_empty() && again.ignored.len() == before.ignored.len()).then_some(after)
 }
 
 /// Applies sorted edits; `None` when they overlap.
@@ -204,71 +220,4 @@ fn is_ignored(comments: &[(usize, &str)], line: usize, id: &str) -> bool {
     // They stand in the order of lines.
     let from = comments.partition_point(|(at, _)| *at + 1 < line);
     comments[from..].iter().take_while(|(at, _)| *at <= line).any(|(_, comment)| names(comment))
-}
-
-/// Checks the Python files of a project, or those among them that `hints` name: files or folders.
-pub fn check_project(host: &dyn Host, rule: &Rule, hints: &[String]) -> Report {
-    let listing = files::list(host, host.project());
-    let chosen: Vec<AbsPath> = hints.iter().map(|hint| host.project().resolve(hint)).collect();
-    let facts = facts(host, &listing.files);
-    let mut report = Report { cut: listing.cut, ..Report::default() };
-    for path in listing.files {
-        if !chosen.is_empty() && !chosen.iter().any(|chosen| path.is_within(chosen)) {
-            continue;
-        }
-        report.files += 1;
-        let unread = |why: Text| (path.clone(), why);
-        let bytes = match host.read(path.as_path(), LARGEST) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                let why = match error.kind() {
-                    std::io::ErrorKind::FileTooLarge => Text::new("it is larger than 1 MiB", "文件大于 1 MiB"),
-                    _ => Text::new(error.to_string(), error.to_string()),
-                };
-                report.unread.push(unread(why));
-                continue;
-            }
-        };
-        match check_file(rule, &bytes, &facts) {
-            Ok(Some(checked)) => {
-                report.suppressed += checked.suppressed;
-                if !checked.found.is_empty() && repair_file(rule, &bytes, &facts).is_some() {
-                    report.editable.insert(path.clone());
-                }
-                report.found.extend(checked.found.into_iter().map(|found| (path.clone(), found)));
-            }
-            Ok(None) => report.unread.push(unread(Text::new("it is no text", "不是文本"))),
-            Err(error) => {
-                let zh = match error {
-                    Unread::TooDeep => "嵌套过深",
-                    Unread::TooHard => "解析耗时过长",
-                };
-                report.unread.push(unread(Text::new(error.to_string(), zh)));
-            }
-        }
-    }
-    report
-}
-
-/// Collects what rules need to know beside a file.
-pub fn project_facts(host: &dyn Host) -> Facts {
-    facts(host, &files::list(host, host.project()).files)
-}
-
-fn facts(host: &dyn Host, files: &[AbsPath]) -> Facts {
-    let mut facts = Facts {
-        environment: host.env_names().into_iter().filter_map(|name| name.into_string().ok()).collect(),
-        platform: host.env("HYPER_PARALLEL_PLATFORM").and_then(|value| value.into_string().ok()),
-        installed: installed::version(host, "hyper_parallel"),
-        ..Facts::default()
-    };
-    for path in files {
-        let Ok(bytes) = host.read(path.as_path(), LARGEST) else { continue };
-        for word in rules::PROJECT_WORDS {
-            if !facts.words.contains(word) && memchr::memmem::find(&bytes, word.as_bytes()).is_some() {
-                facts.words.insert(word);
-            }
-        }
-    }
-    facts
 }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::{Answer, ArgSpec, Inquiry, Place, Question, UNKNOWN};
+use super::{Answer, ArgSpec, Inquiry, Place, Question};
 use crate::evidence::Host;
 use crate::evidence::index_url::{IndexUrl, shown};
 use crate::evidence::pip_config::{Index, Origin, PipConfig, Unread};
@@ -46,7 +46,11 @@ pub const QUESTIONS: &[Question] = &[
     Question {
         name: "pip_plain_http",
         about: "Finds the setting that gives pip an index over plain http whose host it does not trust.",
-        args: &[ArgSpec { name: "host", required: true, about: "The host that pip ignored" }],
+        args: &[ArgSpec {
+            name: "host",
+            required: false,
+            about: "The host that pip ignored; else the first that it would",
+        }],
         answers: &["in_file", "elsewhere", "trusted", "not_configured", "broken"],
         values: &["url", "secure", "option", "place", "file", "line", "variable", "reason", "reason_zh"],
         ask: pip_plain_http,
@@ -205,24 +209,35 @@ fn pip_plain_http(inquiry: &Inquiry<'_>) -> Answer {
         Ok(config) => config,
         Err(broken) => return broken,
     };
-    let Some(host) = inquiry.text("host") else {
-        return Answer::new(UNKNOWN, Text::new("no host is named", "没有给出主机名"));
+    let trusts = |host: &str| {
+        config.list("trusted-host").into_iter().any(|(word, _)| {
+            let name = word.split(':').next().unwrap_or_default();
+            name.eq_ignore_ascii_case(host) || name == "*"
+        })
     };
+    let named = inquiry.text("host");
     let indexes = config.indexes();
-    let found = indexes.iter().find(|index| {
-        IndexUrl::parse(&index.url).is_some_and(|url| url.is_plain() && url.host.eq_ignore_ascii_case(&host))
+    let plain = indexes.iter().filter_map(|index| {
+        let host = IndexUrl::parse(&index.url).filter(IndexUrl::is_plain)?;
+        // pip trusts this machine itself.
+        let host = (named.is_some() || !host.is_loopback()).then(|| host.host.to_owned())?;
+        Some((index, host))
     });
-    let Some(index) = found else {
-        let seen = Text::new(
-            format!("no index of this configuration is http://{host}"),
-            format!("本机配置中没有位于 http://{host} 的索引"),
-        );
+    let found = plain.into_iter().find(|(_, host)| match &named {
+        Some(named) => host.eq_ignore_ascii_case(named),
+        None => !trusts(host),
+    });
+    let Some((index, host)) = found else {
+        let seen = match &named {
+            Some(host) => Text::new(
+                format!("no index of this configuration is http://{host}"),
+                format!("本机配置中没有位于 http://{host} 的索引"),
+            ),
+            None => Text::new("pip trusts all of its indexes", "pip 信任其全部索引"),
+        };
         return Answer::new("not_configured", seen);
     };
-    let trusted = config.list("trusted-host").into_iter().any(|(word, _)| {
-        let name = word.split(':').next().unwrap_or_default();
-        name.eq_ignore_ascii_case(&host) || name == "*"
-    });
+    let trusted = trusts(&host);
     let word = match (&index.origin, trusted) {
         (_, true) => "trusted",
         (Some(Origin::File { .. }), false) => "in_file",

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Answer, ArgSpec, Inquiry, Place, Question, UNKNOWN};
-use crate::evidence::python_code::{self, Report, Sure};
+use crate::evidence::Comments;
+use crate::evidence::python_code::{self, Found, Report, Sure};
+use crate::os::AbsPath;
 use crate::recipe::Text;
 
 /// The questions of this file.
@@ -31,16 +33,24 @@ fn python_code(inquiry: &Inquiry<'_>) -> Answer {
         );
     };
     let report = python_code::check_project(inquiry.host, rule, &inquiry.list("path"));
-    let mut answer = describe(&report);
+    let ignored = match inquiry.host.comments() {
+        Comments::Heeded => &[],
+        Comments::Told => report.ignored.as_slice(),
+    };
+    let mut answer = describe(&report, ignored);
     answer.values.insert("files", report.files.to_string().into());
-    answer.values.insert("suppressed", report.suppressed.to_string().into());
+    answer.values.insert("suppressed", report.ignored.len().to_string().into());
     answer
 }
 
-fn describe(report: &Report) -> Answer {
-    let Some((path, first)) = report.found.first() else { return nothing(report) };
-    let all: Vec<Place> = report
-        .found
+/// Tells what was found, and what a comment ignores where that is to be told; no repair touches the latter.
+fn describe(report: &Report, ignored: &[(AbsPath, Found)]) -> Answer {
+    let mut told: Vec<&(AbsPath, Found)> = report.found.iter().chain(ignored).collect();
+    // The surest one speaks for all: one certain fault is enough. Beside it, what may be none is not pointed at.
+    let Some(sure) = told.iter().map(|(_, found)| found.sure).max() else { return nothing(report) };
+    told.retain(|(_, found)| sure == Sure::Open || found.sure > Sure::Open);
+    told.sort_by(|(one, a), (other, b)| (one, a.line, a.column).cmp(&(other, b.line, b.column)));
+    let all: Vec<Place> = told
         .iter()
         .map(|(path, found)| Place {
             path: path.clone(),
@@ -49,10 +59,9 @@ fn describe(report: &Report) -> Answer {
             says: found.says.clone(),
         })
         .collect();
-    // The surest one speaks for all: one certain fault is enough.
-    let sure = report.found.iter().map(|(_, found)| found.sure).max().unwrap_or(Sure::Open);
+    let (path, first) = told[0];
     let place = format!("{path}:{}", first.line);
-    let more = report.found.len() - 1;
+    let more = told.len() - 1;
     let (and_en, and_zh) = match more {
         0 => (String::new(), String::new()),
         _ => (format!(" (and {more} more)"), format!("（另有 {more} 处）")),
@@ -61,7 +70,7 @@ fn describe(report: &Report) -> Answer {
     let word = if sure == Sure::Open { UNKNOWN } else { "found" };
     // A half repair is none: every finding must be certain and one that can be edited, every file one that was read.
     let files: BTreeSet<_> = report.found.iter().map(|(path, _)| path).collect();
-    let whole = !report.cut && report.unread.is_empty();
+    let whole = !report.cut && report.unread.is_empty() && !files.is_empty();
     let certain = report.found.iter().all(|(_, found)| found.sure == Sure::Certain);
     let editable = whole && certain && files.iter().all(|path| report.editable.contains(path));
     let named: Vec<String> =
@@ -75,7 +84,7 @@ fn describe(report: &Report) -> Answer {
         .with("what_zh", first.says.zh.clone())
         .with("sure", if sure == Sure::Certain { "certain" } else { "likely" })
         .with("editable", if editable { "yes" } else { "no" })
-        .with("count", report.found.len().to_string());
+        .with("count", told.len().to_string());
     answer.places = all;
     answer
 }
@@ -96,7 +105,7 @@ fn nothing(report: &Report) -> Answer {
     if files == 0 {
         return Answer::new("none", Text::new("there is no Python file here", "此处没有 Python 文件"));
     }
-    let (en, zh) = match report.suppressed {
+    let (en, zh) = match report.ignored.len() {
         0 => (String::new(), String::new()),
         n => (format!(", {n} silenced by a comment"), format!("，{n} 处被注释屏蔽")),
     };
@@ -114,7 +123,6 @@ mod tests {
     use super::*;
     use crate::evidence::LocalHost;
     use crate::evidence::questions::testing::NoGit;
-    use crate::os::AbsPath;
     use crate::recipe::Value;
 
     const FAULT: &str = "import torch\nfrom torch.distributed.fsdp import fully_shard\ndef main(m):\n    opt = torch.optim.AdamW(m.parameters())\n    fully_shard(m)\n";

@@ -165,7 +165,9 @@ fn pip_leftovers(inquiry: &Inquiry<'_>) -> Answer {
     let host = inquiry.host;
     let named = inquiry.text("folder").and_then(|folder| AbsPath::new(folder).ok());
     // A log may name any folder: only one that an interpreter has its packages in counts.
-    let pythons = interpreter(inquiry).into_iter().chain(machine::interpreters(host));
+    // Without a log only the active one is asked about.
+    let others = if named.is_some() { machine::interpreters(host) } else { Vec::new() };
+    let pythons = interpreter(inquiry).into_iter().chain(others);
     let mut folders = pythons.flat_map(|python| python.packages);
     let folder = match &named {
         Some(named) => folders

@@ -2,7 +2,7 @@
 
 use super::setup_cmake_args::{LARGEST_SCRIPT, find_script};
 use super::{Answer, ArgSpec, Inquiry, Place, Question, UNKNOWN};
-use crate::formats::cmake_args::{self, MergeOrder};
+use crate::formats::cmake_args::{self, Effective, Inspection, MergeOrder};
 use crate::recipe::Text;
 
 /// The questions of this file.
@@ -10,8 +10,8 @@ pub const QUESTIONS: &[Question] = &[Question {
     name: "setup_dropped_linker",
     about: "Finds linker flags that setup.py gives CMake twice: CMake takes the last, and a `-fuse-ld=` in the first is lost.",
     args: &[ArgSpec { name: "path", required: false, about: "The setup.py, where the user names it" }],
-    answers: &["dropped", "whole", "none"],
-    values: &["path", "lines"],
+    answers: &["mergeable", "dropped", "whole", "none"],
+    values: &["path", "lines", "folders"],
     ask: setup_dropped_linker,
 }];
 
@@ -56,9 +56,38 @@ fn setup_dropped_linker(inquiry: &Inquiry<'_>) -> Answer {
     let lines: Vec<String> = inspection.dropped.iter().map(|line| format!("{path}:{line}")).collect();
     let list = lines.join(", ");
     let seen = Text::new(format!("the linker is dropped at {list}"), format!("{list} 处丢掉了链接器"));
-    let mut answer = Answer::new("dropped", seen).with("path", path.to_string()).with("lines", lines);
+    let folders = mergeable(&bytes, &inspection, &env);
+    let word = if folders.is_empty() { "dropped" } else { "mergeable" };
+    let mut answer = Answer::new(word, seen).with("path", path.to_string()).with("lines", lines);
+    if !folders.is_empty() {
+        answer = answer.with("folders", folders);
+    }
     answer.places = places;
     answer
+}
+
+/// The folders of the flags' own `-L`, where bringing them into all kinds makes one argument of each two, and leaves
+/// nothing to do by hand.
+fn mergeable(bytes: &[u8], inspection: &Inspection, env: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+    let mut folders: Vec<String> = Vec::new();
+    for words in inspection.effective.iter().filter_map(|effective| match effective {
+        Effective::Words(words) => Some(words),
+        Effective::Unset | Effective::Unknown => None,
+    }) {
+        let named = words.iter().filter_map(|word| word.strip_prefix("-L")).filter(|folder| folder.starts_with('/'));
+        folders.extend(named.map(str::to_owned).filter(|folder| !folders.contains(folder)).collect::<Vec<_>>());
+    }
+    let mut merged = bytes.to_vec();
+    for folder in &folders {
+        let order = MergeOrder { folder, function: None, env };
+        match cmake_args::merge(&merged, &order) {
+            Ok(done) if done.manual.is_empty() && !done.done.is_empty() => merged = done.bytes,
+            Ok(_) | Err(_) => return Vec::new(),
+        }
+    }
+    let order = MergeOrder { folder: "/nowhere", function: None, env };
+    let heals = cmake_args::inspect(&merged, &order).is_ok_and(|after| after.dropped.is_empty());
+    if heals { folders } else { Vec::new() }
 }
 
 #[cfg(test)]
@@ -80,7 +109,15 @@ mod tests {
         };
         let first = "cmake_args = [\n    \"-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld\",\n";
         let answer = ask(&format!("{first}    \"-DCMAKE_EXE_LINKER_FLAGS=-L/x\",\n]\n"));
-        assert_eq!((answer.word, answer.places[0].line, answer.places[0].column), ("dropped", 3, 5));
+        assert_eq!((answer.word, answer.places[0].line, answer.places[0].column), ("mergeable", 3, 5));
+        assert_eq!(answer.values["folders"].to_text(), "/x");
+        // Nothing says which folder all kinds need.
+        let other = ask(&format!("{first}    \"-DCMAKE_EXE_LINKER_FLAGS=-Wl,-x\",\n]\n"));
+        assert_eq!((other.word, other.values.contains_key("folders")), ("dropped", false));
+        // A part that only a person can edit.
+        let by_hand =
+            format!("{first}    \"-DCMAKE_EXE_LINKER_FLAGS=-L/x\",\n    f\"-DCMAKE_SHARED_LINKER_FLAGS={{x}}\",\n]\n");
+        assert_eq!(ask(&by_hand).word, "dropped");
         assert_eq!(ask(&format!("{first}    \"-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld -L/x\",\n]\n")).word, "whole");
         assert_eq!(ask(&format!("{first}    \"-DCMAKE_MODULE_LINKER_FLAGS=-L/x\",\n]\n")).word, "whole");
         assert_eq!(ask(&"# a line\n".repeat(200_000)).word, UNKNOWN);
