@@ -12,6 +12,7 @@ mod beside;
 mod damage;
 mod error;
 mod history;
+mod in_place;
 mod journal;
 mod lock;
 mod mounts;

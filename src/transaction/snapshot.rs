@@ -1,9 +1,13 @@
 //! A folder saved in place: hard links to its files and a listing of what they were.
 //!
-//! A program that replaces files leaves the links with the old content. One that edits a file in place changes
-//! the link's content too: such a file is recognised by size and time, and refused by name at restore.
+//! A program that replaces files leaves the links with the old content. What is known to be edited in place is copied
+//! instead ([`super::in_place`]). Any other file that was edited in place has changed under its link too: it is
+//! recognised by size and time, and refused by name at restore.
+//!
+//! An environment has tens of thousands of files: nothing here looks into a linked file, and a restore looks at the
+//! snapshot of those files alone that are not the very ones any more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TransactionError;
 use super::beside;
+use super::in_place::{Pack, Packed};
 use super::saved::{Save, read_blob, store_bytes};
 use super::state::GroupDir;
 use crate::change::AbsPath;
@@ -29,6 +34,9 @@ pub struct SavedTree {
     pub snapshot: AbsPath,
     /// The listing, a blob.
     pub manifest: String,
+    /// The bytes of what is edited in place, a blob.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pack: Option<String>,
     pub files: u64,
     pub bytes: u64,
 }
@@ -41,17 +49,29 @@ struct Entry {
     how: How,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum How {
     /// The snapshot has a link to the very file.
     Linked,
     /// The snapshot has a copy.
     Copied,
+    /// The pack has the bytes.
+    Packed(Packed),
     /// Saved on its own.
     Apart,
     /// The listing says all.
     Listed,
+}
+
+impl Entry {
+    fn path(&self) -> &Path {
+        Path::new(&self.path.0)
+    }
+
+    fn name(&self) -> &OsStr {
+        self.path().file_name().unwrap_or_default()
+    }
 }
 
 /// Where a snapshot outside the state folder would be.
@@ -114,6 +134,9 @@ fn try_in(
     let mut parents = Parents::new(&top);
     let mut copier = Copier::new(top.path().clone());
     let mut manifest = Vec::new();
+    let mut pack = Pack::default();
+    let apart: HashSet<&Path> =
+        apart.iter().filter_map(|one| one.as_path().strip_prefix(path.as_path()).ok()).collect();
     let (mut files, mut bytes) = (0, 0);
     walk::<FileError>(&live, &mut |from, name, below, status| {
         let to = parents.of(below)?;
@@ -128,20 +151,25 @@ fn try_in(
                 How::Listed
             }
             Kind::Pipe | Kind::Socket | Kind::Device => How::Listed,
-            Kind::File if apart.iter().any(|one| **one == path.resolve(below)) => How::Apart,
+            Kind::File if !apart.is_empty() && apart.contains(below) => How::Apart,
             Kind::File => {
                 files += 1;
                 bytes += status.len;
                 progress(status.len).map_err(|source| from.error("save", name, source))?;
-                match from.link(name, to, name) {
-                    Ok(()) => How::Linked,
-                    Err(error) if error.is_cross_device() && other == OnOtherFileSystem::GiveUp => return Err(error),
-                    // Files of others, too many links, a file system without them.
-                    Err(error) if error.is_unlinkable() => {
-                        copier.copy(from, name, to, name, &mut |_| Ok(()))?;
-                        How::Copied
-                    }
-                    Err(error) => return Err(error),
+                match pack.take(from, name, below, status)? {
+                    Some(packed) => How::Packed(packed),
+                    None => match from.link(name, to, name) {
+                        Ok(()) => How::Linked,
+                        Err(error) if error.is_cross_device() && other == OnOtherFileSystem::GiveUp => {
+                            return Err(error);
+                        }
+                        // Files of others, too many links, a file system without them.
+                        Err(error) if error.is_unlinkable() => {
+                            copier.copy(from, name, to, name, &mut |_| Ok(()))?;
+                            How::Copied
+                        }
+                        Err(error) => return Err(error),
+                    },
                 }
             }
         };
@@ -152,7 +180,8 @@ fn try_in(
     })?;
     top.sync_file_system()?;
     let manifest = store_bytes(group, &manifest)?;
-    Ok(SavedTree { status, snapshot: snapshot.path().clone(), manifest, files, bytes })
+    let pack = pack.store(group)?;
+    Ok(SavedTree { status, snapshot: snapshot.path().clone(), manifest, pack, files, bytes })
 }
 
 /// Opens parents below a folder; consecutive entries mostly share theirs.
@@ -184,16 +213,14 @@ impl<'a> Parents<'a> {
     }
 }
 
-fn entries(group: &GroupDir, tree: &SavedTree, path: &AbsPath) -> Result<BTreeMap<PathBuf, Entry>, TransactionError> {
+/// Reads the listing: folders before what is in them.
+fn entries(group: &GroupDir, tree: &SavedTree, path: &AbsPath) -> Result<Vec<Entry>, TransactionError> {
     let damaged = || TransactionError::Refused(format!("the saved listing of `{path}` is damaged"));
     let text = read_blob(group, &tree.manifest, u64::MAX - 1).ok_or_else(damaged)?;
     if blake3::hash(&text).to_hex().as_str() != tree.manifest {
         return Err(damaged());
     }
-    serde_json::Deserializer::from_slice(&text)
-        .into_iter::<Entry>()
-        .map(|entry| entry.map(|entry| (PathBuf::from(&entry.path.0), entry)).map_err(|_| damaged()))
-        .collect()
+    serde_json::Deserializer::from_slice(&text).into_iter::<Entry>().map(|entry| entry.map_err(|_| damaged())).collect()
 }
 
 /// Names the files of a saved folder that were changed in place since: their former content is lost.
@@ -205,16 +232,17 @@ pub(crate) fn changed_in_place(
     let top = open_snapshot(group, save, tree)?;
     let mut parents = Parents::new(&top);
     let mut changed = Vec::new();
-    for (below, entry) in entries(group, tree, &save.path)? {
-        if !matches!(entry.how, How::Linked | How::Copied) {
-            continue;
-        }
-        let name = below.file_name().unwrap_or_default();
-        if !parents.of(&below)?.status(name)?.is_some_and(|there| is_unchanged(&there, &entry.status)) {
-            changed.push(below);
+    for entry in entries(group, tree, &save.path)? {
+        if matches!(entry.how, How::Linked | How::Copied) && is_lost(&mut parents, &entry)? {
+            changed.push(entry.path().to_owned());
         }
     }
     Ok(changed)
+}
+
+fn is_lost(snapshot: &mut Parents<'_>, entry: &Entry) -> Result<bool, FileError> {
+    let kept = snapshot.of(entry.path())?.status(entry.name())?;
+    Ok(!kept.is_some_and(|kept| is_unchanged(&kept, &entry.status)))
 }
 
 /// Opens the links of a snapshot; one that lies in the project is reached without following a link there.
@@ -233,6 +261,12 @@ fn is_unchanged(there: &Status, before: &Status) -> bool {
     there.kind == before.kind && there.len == before.len && there.modified == before.modified
 }
 
+/// Says whether it is the very entry, to mode and owner.
+fn is_same(there: &Status, before: &Status) -> bool {
+    let who = |status: &Status| (status.device, status.inode, status.mode, status.user, status.group);
+    is_unchanged(there, before) && who(there) == who(before)
+}
+
 /// Puts a saved folder back, to the modes and times. May be repeated. Returns what could not be restored.
 pub(crate) fn restore(
     group: &GroupDir,
@@ -241,41 +275,100 @@ pub(crate) fn restore(
     tree: &SavedTree,
 ) -> Result<Vec<String>, TransactionError> {
     let entries = entries(group, tree, &save.path)?;
-    let lost: BTreeSet<PathBuf> = changed_in_place(group, save, tree)?.into_iter().collect();
+    let pack = Pack::read(group, tree.pack.as_deref(), &save.path)?;
     if place.status()?.is_some_and(|there| there.kind != Kind::Folder) {
         trees::remove(&place.folder, &place.name)?;
     }
     let live = place.folder.create_or_open(&place.name, 0o700)?;
     place.folder.set_mode(&place.name, tree.status.mode | 0o700)?;
-    // Away with what was not there.
-    walk::<FileError>(&live, &mut |folder, name, below, status| match entries.get(below) {
-        Some(entry) if entry.status.kind == status.kind => {
-            if status.kind == Kind::Folder && status.mode & 0o700 != 0o700 {
-                folder.set_mode(name, status.mode | 0o700)?;
-            }
-            Ok(Descend::Into)
-        }
-        Some(_) | None => {
-            trees::remove(folder, name)?;
-            Ok(Descend::Skip)
-        }
-    })?;
+    let same = clear(&live, &entries, &pack)?;
     let top = open_snapshot(group, save, tree)?;
     let mut copier = Copier::new(save.anchor.clone());
     let (mut from, mut to) = (Parents::new(&top), Parents::new(&live));
-    for (below, entry) in &entries {
-        let name = below.file_name().unwrap_or_default();
-        let folder = to.of(below)?;
-        match entry.how {
+    let mut lost = Vec::new();
+    // The new names of files that have several.
+    let mut named: HashMap<(u64, u64), AbsPath> = HashMap::new();
+    for (entry, _) in entries.iter().zip(&same).filter(|(_, same)| !**same) {
+        let (folder, name) = (to.of(entry.path())?, entry.name());
+        match &entry.how {
             How::Apart => {}
             How::Listed => restore_listed(folder, name, entry)?,
-            How::Linked | How::Copied if lost.contains(below) => {}
-            How::Linked | How::Copied => restore_file(from.of(below)?, folder, name, entry, &mut copier)?,
+            How::Linked | How::Copied if is_lost(&mut from, entry)? => {
+                lost.push(save.path.resolve(entry.path()).to_string());
+            }
+            How::Linked | How::Copied => restore_file(from.of(entry.path())?, folder, name, entry, &mut copier)?,
+            How::Packed(packed) => {
+                let number = (entry.status.device, entry.status.inode);
+                let linked = match named.get(&number) {
+                    Some(first) => link_to(&save.anchor, first, folder, name),
+                    None => Ok(false),
+                };
+                if !linked? {
+                    pack.restore(packed, folder, name, &temporary(name), &entry.status)?;
+                    if entry.status.names > 1 {
+                        named.insert(number, folder.join(name));
+                    }
+                }
+                dress(folder, name, &entry.status)?;
+            }
         }
     }
     dress_folders(&entries, place, tree)?;
     place.folder.sync_file_system()?;
-    Ok(lost.iter().map(|below| save.path.resolve(below).to_string()).collect())
+    Ok(lost)
+}
+
+/// Makes `name` another name of a file that was put back; `false` where there can be none.
+fn link_to(anchor: &AbsPath, first: &AbsPath, folder: &Folder, name: &OsStr) -> Result<bool, FileError> {
+    let Found::Here(place) = Place::find(anchor, first)? else { return Ok(false) };
+    let temporary = temporary(name);
+    folder.remove_file(&temporary)?;
+    match place.folder.link(&place.name, folder, &temporary) {
+        Ok(()) => folder.replace(&temporary, folder, name).map(|()| true),
+        Err(error) if error.is_unlinkable() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes what was not there, and says of each entry of the listing whether it is the very one, unchanged.
+fn clear(live: &Folder, entries: &[Entry], pack: &Pack) -> Result<Vec<bool>, FileError> {
+    let places: HashMap<&OsStr, usize> =
+        entries.iter().enumerate().map(|(at, entry)| (entry.path.0.as_os_str(), at)).collect();
+    let mut same = vec![false; entries.len()];
+    walk::<FileError>(live, &mut |folder, name, below, status| {
+        let known = places.get(below.as_os_str()).map(|at| (*at, &entries[*at]));
+        let Some((at, entry)) = known.filter(|(_, entry)| entry.status.kind == status.kind) else {
+            trees::remove(folder, name)?;
+            return Ok(Descend::Skip);
+        };
+        if status.kind == Kind::Folder {
+            if status.mode & 0o700 != 0o700 {
+                folder.set_mode(name, status.mode | 0o700)?;
+            }
+            same[at] = true;
+            return Ok(Descend::Into);
+        }
+        same[at] = is_same(status, &entry.status)
+            && match &entry.how {
+                How::Linked | How::Copied | How::Apart | How::Listed => true,
+                // Nothing keeps its number from being given to another file.
+                How::Packed(packed) => pack.has(packed, folder, name),
+            };
+        Ok(Descend::Into)
+    })?;
+    // Names of one file stay names of one file: all are put back, or none.
+    let of_one = |entry: &Entry| matches!(entry.how, How::Packed(_)) && entry.status.names > 1;
+    let number = |entry: &Entry| (entry.status.device, entry.status.inode);
+    let changed: HashSet<(u64, u64)> = entries
+        .iter()
+        .zip(&same)
+        .filter(|(entry, same)| of_one(entry) && !**same)
+        .map(|(entry, _)| number(entry))
+        .collect();
+    for (entry, same) in entries.iter().zip(&mut same) {
+        *same &= !(of_one(entry) && changed.contains(&number(entry)));
+    }
+    Ok(same)
 }
 
 /// Gives the folders of a tree their times again, after files that were saved apart were put back into them.
@@ -285,11 +378,11 @@ pub(crate) fn settle(group: &GroupDir, save: &Save, tree: &SavedTree) -> Result<
 }
 
 /// The innermost folders first: every entry that is put back changes the time of its folder.
-fn dress_folders(entries: &BTreeMap<PathBuf, Entry>, place: &Place, tree: &SavedTree) -> Result<(), FileError> {
+fn dress_folders(entries: &[Entry], place: &Place, tree: &SavedTree) -> Result<(), FileError> {
     let live = place.folder.open_child(&place.name)?;
     let mut parents = Parents::new(&live);
-    for (below, entry) in entries.iter().rev().filter(|(_, entry)| entry.status.kind == Kind::Folder) {
-        dress(parents.of(below)?, below.file_name().unwrap_or_default(), &entry.status)?;
+    for entry in entries.iter().rev().filter(|entry| entry.status.kind == Kind::Folder) {
+        dress(parents.of(entry.path())?, entry.name(), &entry.status)?;
     }
     dress(&place.folder, &place.name, &tree.status)
 }

@@ -99,7 +99,10 @@ fn undo_act(
                 }));
             }
             for save in saves {
-                if let Saved::Tree(tree) = &save.before {
+                let has_others = || saves.iter().any(|one| one.path != save.path && one.path.is_within(&save.path));
+                if let Saved::Tree(tree) = &save.before
+                    && has_others()
+                {
                     snapshot::settle(&past.group, save, tree)?;
                 }
             }

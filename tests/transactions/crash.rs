@@ -7,7 +7,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use crate::repairs::{Picture, Project, timeless, without_kept};
+use crate::repairs::{Picture, Project, installed, timeless, without_kept};
 use build_fix::change::TreeKind;
 use build_fix::os::fault::{self, Fault};
 use build_fix::rollback::{OnDrift, Which, roll_back};
@@ -268,6 +268,7 @@ const ENTRIES_WITHIN: Scenario = Scenario { separate: &["state", "project/.fix"]
 const ENTRIES_COPIED: Scenario = Scenario { separate: &["state", "project/.fix", "project/build/.fix"], ..ENTRIES };
 const COMMAND: Scenario = Scenario { make: command, ..PLAIN };
 const COMMAND_BESIDE: Scenario = Scenario { separate: &["state"], ..COMMAND };
+const INSTALLED: Scenario = Scenario { make: installed, ..PLAIN };
 const REBUILT: Scenario = Scenario { make: mixed, builds: rebuilds, ..PLAIN };
 const REBUILT_ENTRIES: Scenario = Scenario { make: mixed, builds: rebuilds, ..ENTRIES };
 
@@ -309,6 +310,7 @@ crashes! {
     tree_by_entries_copied: ENTRIES_COPIED;
     command_alone: COMMAND;
     command_beside: COMMAND_BESIDE;
+    command_in_place: INSTALLED;
     rebuilt: REBUILT;
     rebuilt_by_entries: REBUILT_ENTRIES;
 }

@@ -4,6 +4,7 @@ mod afterwards;
 #[cfg(debug_assertions)]
 mod crash;
 mod files;
+mod in_place;
 mod kill;
 mod places;
 mod repairs;

@@ -166,6 +166,25 @@ impl Project {
     }
 }
 
+/// A command as an installer: it writes into scripts and lists, replaces, removes, adds, and touches one name of two.
+pub fn installed() -> Project {
+    let mut project = Project::new();
+    put(project.path("build/easy-install.pth"), "./a\n", 0o640);
+    put(project.path("build/notes.json"), "[1]", 0o644);
+    put(project.path("build/kept.txt"), "two names\n", 0o644);
+    fs::hard_link(project.path("build/kept.txt"), project.path("build/also-kept.txt")).unwrap();
+    put(project.path("build/gone.cfg"), "goes\n", 0o600);
+    put(project.path("build/x.egg-info/PKG-INFO"), "Name: x\n", 0o644);
+    for folder in ["build/x.egg-info", "build"] {
+        age(&project.path(folder));
+    }
+    let script = "echo ./b >> build/easy-install.pth; echo more >> build/bin/tool; chmod 600 build/notes.json;
+        cp setup.py build/new; mv build/new build/kept.txt; rm build/gone.cfg; mkdir build/gone.cfg;
+        echo y > build/gone.cfg/y; echo Version: 2 >> build/x.egg-info/PKG-INFO; rm -r build/CMakeFiles";
+    project.run(&["/bin/sh", "-c", script], &["build"]);
+    project
+}
+
 /// All that a tree is: kinds, modes, bytes, times of files and of the folders of `build`, names of one file.
 pub type Picture = BTreeMap<PathBuf, String>;
 
