@@ -116,6 +116,9 @@ fn tools_that_cannot_be_run_are_not_put_on_path() {
     let mut sandbox = Sandbox::new();
     sandbox.with_kernel();
     let bin = sandbox.with_npu_ir();
+    let cann = sandbox.with_cann("9.1.0");
+    fs::remove_file(cann.join("bin/bishengir-opt")).unwrap();
+    sandbox.prepend_path(&cann.join("bin"));
     let tool = bin.join("bishengir-opt");
     let whole = fs::read(&tool).unwrap();
     let other_machine = {

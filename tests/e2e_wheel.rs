@@ -203,7 +203,7 @@ fn a_dry_run_shows_it_and_writes_nothing() {
     let before = picture(&wheels.sandbox.root());
     let done = story.fix_command(&["run", "-n"]).expect(1);
     let done = done.says("-m pip wheel").says("--no-index").says("it writes dist/for-cp3").says("saved before");
-    done.says("then again").does_not_say("wheel tags");
+    done.says("then, with these words instead").does_not_say("wheel tags");
     assert_same(&before, &picture(&wheels.sandbox.root()));
 }
 

@@ -362,12 +362,15 @@ pub struct Env {
 
 #[derive(Debug, Args)]
 pub struct ResetNpu {
+    /// Number of the NPU
     pub npu: u32,
+    /// Number of the chip on it
     pub chip: u32,
 }
 
 #[derive(Debug, Args)]
 pub struct EndProcess {
+    /// Number of the process
     pub pid: u32,
     /// Clock ticks after boot
     pub start: u64,

@@ -27,11 +27,26 @@ CMD 直接执行，不经过 shell；如需 shell，请写：fix run -- bash -c 
   fix run -- pip install -e .
   fix run --yes -- cmake -B build -G Ninja
   fix run -n -- make -j8                    只显示将如何修复
+  fix run --yes --report-dir fix-report -- pip install -e .   保留日志与诊断作为产物
   fix run -- bash -c 'cd build && cmake ..'"),
     ("diagnose", "说明日志中的问题及其原因，按可能性排序", "示例：
   fix diagnose build.log
   cmake -B build 2>&1 | fix diagnose -
   fix diagnose --json --log-only ci.log"),
+    ("audit", "无需日志即可查出的已知问题；不写入任何内容，也不运行项目中的任何程序", "示例：
+  fix audit
+  fix audit --diff                          显示 `fix` 将做的改动
+  fix audit --format sarif > fix.sarif      用于代码扫描
+  fix audit --baseline known.json           只在出现新问题时失败（基线由 --write-baseline 生成）
+  fix audit --config-from origin/main       合并请求中：使用目标分支的 fix.toml"),
+    ("env", "打印此目录中上一次修复或某个问题的环境变量", "示例：
+  eval \"$(fix env)\"                       用于当前 shell
+  fix env --format fish | source
+  fix env --format github >> \"$GITHUB_ENV\" 用于同一作业的后续步骤
+  fix env tda-1.1                           此问题的修复在此处会设置的内容
+  fix env --persist                         写入 shell 的启动文件；`fix rollback` 可撤销"),
+    ("end-process", "结束您的一个进程：由修复调用", ""),
+    ("reset-npu", "复位一个状态异常且无人使用的 NPU：由修复调用", ""),
     ("plan", "把修复写入文件以供审阅", "示例：
   fix plan tda-1.9 -o plan.json             之后：fix apply --plan plan.json
   fix plan tda-1.10 --log build.log -o plan.json -- pip install -e ."),
@@ -96,6 +111,7 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("", "quiet", "少说：不显示备注；`diagnose` 每个结果一行"),
     ("", "verbose", "多说：`diagnose` 还会说明每个日志读了多少、有多少处匹配"),
     ("", "no_input", "从不询问"),
+    ("", "online", "允许查询您自己的配置所指定的网络服务器，不发送任何凭据"),
     ("", "state_dir", "把日志与备份存放在 DIR，而非 $XDG_STATE_HOME/fix"),
     ("", "help", "显示帮助（`-h` 显示摘要）"),
     ("", "version", "显示版本"),
@@ -108,6 +124,27 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("run", "max_repairs", "最多修复次数"),
     ("run", "check_success", "也检查以状态 0 结束的运行"),
     ("run", "cmd", "要运行的命令"),
+    ("run", "report_dir", "把日志、计划、诊断与记录保存在 DIR，均已脱敏"),
+    ("run", "workflow_commands", "在 GitHub Actions 中：runner 是否执行 CMD 打印的 `::` 命令"),
+    ("diagnose", "format", "输出格式"),
+    ("diagnose", "fail_on", "从此置信度起以状态 1 结束：possible、likely、certain、never"),
+    ("audit", "dir", "检查此目录，而非当前目录"),
+    ("audit", "diff", "以差异形式显示修复"),
+    ("audit", "format", "输出格式"),
+    ("audit", "fail_on", "从此置信度起以状态 1 结束：possible、likely、certain、never"),
+    ("audit", "select", "只检查这些问题（可重复；`pip-*` 表示以此开头的所有问题）"),
+    ("audit", "ignore", "不检查这些问题（可重复）"),
+    ("audit", "baseline", "只报告 FILE 中没有的结果；fix.toml 可以指定它"),
+    ("audit", "write_baseline", "把结果写入基线文件"),
+    ("audit", "config", "读取 FILE，而非项目的 fix.toml"),
+    ("audit", "config_from", "按此提交中的 fix.toml：合并请求无法屏蔽自己引入的问题"),
+    ("env", "format", "输出的写法"),
+    ("env", "persist", "写入 shell 的启动文件"),
+    ("env", "cmd", "该问题所涉及的命令"),
+    ("end-process", "pid", "进程号"),
+    ("end-process", "start", "启动时刻：开机后的时钟滴答数"),
+    ("reset-npu", "npu", "NPU 编号"),
+    ("reset-npu", "chip", "芯片编号"),
     ("diagnose", "logs", "要读取的日志；`-` 表示标准输入"),
     ("diagnose", "recipes", "同时使用 DIR 中的配方文件（供作者使用）：id 相同者取代内置配方"),
     ("list", "text", "只列出 id、slug、类别或标题含有此文本的问题"),

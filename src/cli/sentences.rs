@@ -99,6 +99,7 @@ const SENTENCES: &[(&str, &str)] = &[
     ("cannot read the journal `{}`", "无法读取日志 `{0}`"),
     ("cannot read the link `{}`", "无法读取链接 `{0}`"),
     ("cannot remove `{}`", "无法删除 `{0}`"),
+    ("cannot restore `{}`", "无法还原 `{0}`"),
     ("cannot remove the folder `{}`", "无法删除目录 `{0}`"),
     ("cannot save `{}`", "无法保存 `{0}`"),
     ("cannot set an attribute of `{}`", "无法设置扩展属性 `{0}`"),

@@ -112,7 +112,7 @@ impl Pack {
         for (key, value) in &packed.attributes {
             folder.set_attribute(temporary, &key.0, value.as_bytes())?;
         }
-        if !folder.status(temporary)?.is_some_and(|made| (made.user, made.group) == (status.user, status.group)) {
+        if folder.status(temporary)?.is_none_or(|made| (made.user, made.group) != (status.user, status.group)) {
             folder.set_owner(temporary, status.user, status.group)?;
         }
         folder.set_mode(temporary, status.mode)?;

@@ -113,10 +113,12 @@ fn resolved(host: &dyn Host, text: &str) -> Option<Base> {
 
 /// The keys of a way, without places in lists.
 fn keys(path: &[Step]) -> Vec<&str> {
-    let key = |step| match step {
-        &Step::Key(ref key) => Some(key.as_str()),
-        &Step::At(_) => None,
-    };
+    fn key(step: &Step) -> Option<&str> {
+        match step {
+            Step::Key(key) => Some(key.as_str()),
+            Step::At(_) => None,
+        }
+    }
     path.iter().filter_map(key).collect()
 }
 

@@ -41,7 +41,7 @@ fn write_match(hir: &Hir, choice: usize, out: &mut Vec<u8>) {
         HirKind::Class(class) => out.push(member(class)),
         HirKind::Repetition(repetition) => {
             let most = repetition.max.unwrap_or(u32::MAX).min(repetition.min.max(1));
-            let times = if choice % 2 == 0 { repetition.min } else { most };
+            let times = if choice.is_multiple_of(2) { repetition.min } else { most };
             (0..times).for_each(|_| write_match(&repetition.sub, choice, out));
         }
     }
