@@ -48,24 +48,20 @@ fn github(sandbox: &mut Sandbox) -> (PathBuf, PathBuf) {
 /// Runs the steps of the composite action with inputs, as the runner does: expressions in `env`, bash with its flags.
 fn act(sandbox: &mut Sandbox, inputs: &[(&str, &str)]) -> Done {
     let action = yaml("ci/github/action.yml");
-    let steps = action["runs"]["steps"].as_array().unwrap();
-    assert_eq!(steps.len(), 1);
-    for step in steps {
-        assert_eq!(step["shell"], "bash");
-        let script = step["run"].as_str().unwrap();
-        assert!(!script.contains("${{"), "an expression in a script could be code");
-        for (name, value) in step["env"].as_object().unwrap() {
-            let expression = value.as_str().unwrap();
-            let input = expression.strip_prefix("${{ inputs.").unwrap().strip_suffix(" }}").unwrap();
-            let given = inputs.iter().find(|(name, _)| *name == input).map(|(_, value)| *value);
-            let value = given.unwrap_or_else(|| action["inputs"][input]["default"].as_str().unwrap());
-            sandbox.set(name, value);
-        }
-        let file = sandbox.root().join("step.sh");
-        fs::write(&file, script).unwrap();
-        return sandbox.run("bash", ["--noprofile", "--norc", "-e", "-o", "pipefail", file.to_str().unwrap()]);
+    let [step] = action["runs"]["steps"].as_array().unwrap().as_slice() else { panic!("one step") };
+    assert_eq!(step["shell"], "bash");
+    let script = step["run"].as_str().unwrap();
+    assert!(!script.contains("${{"), "an expression in a script could be code");
+    for (name, value) in step["env"].as_object().unwrap() {
+        let expression = value.as_str().unwrap();
+        let input = expression.strip_prefix("${{ inputs.").unwrap().strip_suffix(" }}").unwrap();
+        let given = inputs.iter().find(|(name, _)| *name == input).map(|(_, value)| *value);
+        let value = given.unwrap_or_else(|| action["inputs"][input]["default"].as_str().unwrap());
+        sandbox.set(name, value);
     }
-    unreachable!()
+    let file = sandbox.root().join("step.sh");
+    fs::write(&file, script).unwrap();
+    sandbox.run("bash", ["--noprofile", "--norc", "-e", "-o", "pipefail", file.to_str().unwrap()])
 }
 
 #[test]
@@ -135,8 +131,8 @@ fn what_a_build_prints_is_no_command_of_the_runner() {
     let mut sandbox = project();
     let (summary, _) = github(&mut sandbox);
     // As the runner does: one log of both streams.
-    let script = format!("exec fix run -- bash -c \"$1\" 2>&1");
-    let done = sandbox.run("bash", ["-c", &script, "bash", BUILD]).expect(3);
+    let script = "exec fix run -- bash -c \"$1\" 2>&1";
+    let done = sandbox.run("bash", ["-c", script, "bash", BUILD]).expect(3);
     let mut stopped: Option<String> = None;
     let mut obeyed = Vec::new();
     for line in done.stdout.lines().map(str::trim_start) {
