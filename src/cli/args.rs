@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use super::audit_args::{Audit, Format, Reporting};
+pub use super::author_args::{Recipe, RecipeAction};
+pub use super::env_args::{EndProcess, Env, EnvFormat, ResetNpu};
 use super::{help, help_zh};
 use crate::recipe::Lang;
 
@@ -175,7 +177,7 @@ pub enum Command {
     #[command(before_help = "Examples:
   eval \"$(fix env)\"                       into this shell
   fix env --format fish | source
-  fix env --format github >> \"$GITHUB_ENV\" for the next steps of a job
+  fix env --format github >> \"$GITHUB_ENV\"    for the next steps of a job
   fix env tda-1.1                           what the repair of an issue would set here
   fix env --persist                         into your shell's start-up file; `fix rollback` takes it out")]
     Env(Env),
@@ -342,93 +344,6 @@ pub struct Rollback {
     /// Save what was changed since the repair, then put back
     #[arg(long)]
     pub force: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct Env {
-    /// Issues: diagnosed here, nothing is applied; else the last repair of this folder
-    #[arg(value_name = "ISSUE")]
-    pub issues: Vec<String>,
-    /// How it is written
-    #[arg(long, value_name = "FORMAT", default_value = "sh")]
-    pub format: EnvFormat,
-    /// Write it to the start-up file of your shell
-    #[arg(long, conflicts_with = "format")]
-    pub persist: bool,
-    /// Command that the issue is about
-    #[arg(last = true, value_name = "CMD")]
-    pub cmd: Vec<OsString>,
-}
-
-#[derive(Debug, Args)]
-pub struct ResetNpu {
-    /// Number of the NPU
-    pub npu: u32,
-    /// Number of the chip on it
-    pub chip: u32,
-}
-
-#[derive(Debug, Args)]
-pub struct EndProcess {
-    /// Number of the process
-    pub pid: u32,
-    /// Clock ticks after boot
-    pub start: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EnvFormat {
-    Sh,
-    Fish,
-    Github,
-    Json,
-}
-
-#[derive(Debug, Args)]
-pub struct Recipe {
-    #[command(subcommand)]
-    pub action: RecipeAction,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum RecipeAction {
-    /// Write a new recipe file and its fixtures
-    New {
-        #[arg(value_name = "ID")]
-        id: String,
-        /// Folder of recipe files
-        #[arg(long, default_value = "recipes")]
-        recipes: PathBuf,
-    },
-    /// Check recipe files
-    Lint {
-        /// Files or folders
-        #[arg(value_name = "PATH", default_value = "recipes")]
-        paths: Vec<PathBuf>,
-    },
-    /// Run recipes on their fixtures
-    Test {
-        /// Only these recipes
-        #[arg(value_name = "ID")]
-        ids: Vec<String>,
-        #[arg(long, default_value = "recipes")]
-        recipes: PathBuf,
-        #[arg(long, default_value = "fixtures")]
-        fixtures: PathBuf,
-    },
-    /// Print the literals that the scanner looks for, for comparisons with other tools
-    #[command(hide = true)]
-    Anchors,
-    /// Write the reference of recipes, questions and verbs
-    Docs {
-        #[arg(value_name = "FILE", default_value = "docs/recipes.md")]
-        file: PathBuf,
-        #[arg(long, default_value = "recipes")]
-        recipes: PathBuf,
-        /// Compare only
-        #[arg(long)]
-        check: bool,
-    },
 }
 
 #[derive(Debug, Args)]

@@ -42,7 +42,7 @@ CMD 直接执行，不经过 shell；如需 shell，请写：fix run -- bash -c 
     ("env", "打印此目录中上一次修复或某个问题的环境变量", "示例：
   eval \"$(fix env)\"                       用于当前 shell
   fix env --format fish | source
-  fix env --format github >> \"$GITHUB_ENV\" 用于同一作业的后续步骤
+  fix env --format github >> \"$GITHUB_ENV\"    用于同一作业的后续步骤
   fix env tda-1.1                           此问题的修复在此处会设置的内容
   fix env --persist                         写入 shell 的启动文件；`fix rollback` 可撤销"),
     ("end-process", "结束您的一个进程：由修复调用", ""),
