@@ -12,29 +12,12 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
     ("rollback", &["allow_irreversible", "log", "log_only", "set", "patch", "verbose"]),
     ("recipe", READS_NOTHING),
     ("report", &["dry_run", "yes", "allow_irreversible", "set", "allow_path", "patch", "verbose", "no_input"]),
-    ("completions", WRITES_TEXT),
-    ("man", WRITES_TEXT),
-    (
-        "demo",
-        &[
-            "directory",
-            "dry_run",
-            "yes",
-            "allow_irreversible",
-            "log",
-            "log_only",
-            "set",
-            "allow_path",
-            "patch",
-            "json",
-            "verbose",
-            "no_input",
-            "state_dir",
-        ],
-    ),
+    ("completions", NEEDS_NOTHING),
+    ("man", NEEDS_NOTHING),
+    ("demo", NEEDS_NOTHING),
 ];
 
-const WRITES_TEXT: &[&str] = &[
+const NEEDS_NOTHING: &[&str] = &[
     "directory",
     "dry_run",
     "yes",

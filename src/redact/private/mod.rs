@@ -135,7 +135,7 @@ mod tests {
             ("from smb://files.corp/team/x", "from smb://<host-1><path-1>"),
             ("\\\\filer01\\team\\x.txt", "<path-1>"),
             ("to=%2Fhome%2Falice%2Fx&y", "to=<path-1>&y"),
-            ("~/work/thing/build.log", "<path-1>/build.log"),
+            ("~/proj/thing/build.log", "<path-1>/build.log"),
             ("alice@node-17:~$ make", "<user-1>@<host-1>:~$ make"),
             ("by alice.li@corp.example.cn now", "by <email-1> now"),
             ("工号：l00123456", "工号：<user-1>"),
