@@ -99,10 +99,11 @@ fn json_files_and_utf16() {
 #[test]
 fn chips_are_asked_for_where_the_program_is_safe() {
     let mut sandbox = Sandbox::new();
-    let stub = "#!/bin/sh\necho '| 0     910B2               | OK            | 89.2 |'\n";
+    let table = support::labelled::root().join("fixtures/npu-smi/a2.txt");
+    let stub = format!("#!/bin/sh\ncat '{}'\n", table.display());
     let place = |folder: &std::path::Path, mode: u32| {
         fs::create_dir_all(folder).unwrap();
-        fs::write(folder.join("npu-smi"), stub).unwrap();
+        fs::write(folder.join("npu-smi"), &stub).unwrap();
         fs::set_permissions(folder.join("npu-smi"), fs::Permissions::from_mode(mode)).unwrap();
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
     };
@@ -117,7 +118,7 @@ fn chips_are_asked_for_where_the_program_is_safe() {
         let path = format!("{}:/usr/bin:/bin", folder.display());
         sandbox.set("PATH", path);
         let report = sandbox.fix(["report", "build.log"]).stdout;
-        assert_eq!(report.contains("1 × 910B2 (OK)"), asked, "{}:\n{report}", folder.display());
+        assert_eq!(report.contains("1 × 910B1 (Critical)"), asked, "{}:\n{report}", folder.display());
     }
 }
 

@@ -19,7 +19,6 @@ mod help;
 mod help_zh;
 mod list;
 mod man;
-mod npu_smi;
 mod output;
 mod own_file;
 mod placing;
@@ -144,10 +143,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Whether a command plans a repair: then the system's own programs may be asked about the machine.
+/// Whether the system's own programs may be asked about the machine: to plan a repair, and to report it.
 fn asks_programs(command: &Command) -> bool {
     match command {
-        Command::Apply(_) | Command::Run(_) | Command::Plan(_) | Command::ResetNpu(_) => true,
+        Command::Apply(_) | Command::Run(_) | Command::Plan(_) | Command::Report(_) | Command::ResetNpu(_) => true,
         Command::Diagnose(_)
         | Command::Audit(_)
         | Command::List(_)
@@ -155,7 +154,6 @@ fn asks_programs(command: &Command) -> bool {
         | Command::History(_)
         | Command::Rollback(_)
         | Command::Env(_)
-        | Command::Report(_)
         | Command::Completions(_)
         | Command::Man(_)
         | Command::EndProcess(_)

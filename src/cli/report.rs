@@ -1,5 +1,6 @@
 //! `fix report [LOG…] [-- CMD]`: a bug report without anything that must not leave. Nothing is sent anywhere.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -11,7 +12,8 @@ use super::output;
 use super::own_file;
 use super::reading::{Asking, Reader, Reading, origin_of};
 use super::session::{Session, for_screen};
-use super::{convert, npu_smi, rollback};
+use super::{convert, rollback};
+use crate::evidence::npu_smi::NpuSmi;
 use crate::evidence::{Host, inventory, leftovers};
 use crate::recipe::Text;
 use crate::recipe::catalogue::Catalogue;
@@ -66,6 +68,15 @@ pub fn run(args: &Report, session: &Session) -> Result<u8> {
 }
 
 /// The newest log that a tool left here, where the user names none.
+/// How many chips of each kind and health there are.
+fn kinds_of(told: &NpuSmi) -> Vec<String> {
+    let mut counted: BTreeMap<String, usize> = BTreeMap::new();
+    for chip in &told.chips {
+        *counted.entry(format!("{} ({})", chip.name, chip.health)).or_default() += 1;
+    }
+    counted.into_iter().map(|(name, count)| format!("{count} × {name}")).collect()
+}
+
 fn newest_left(session: &Session) -> Vec<PathBuf> {
     let newest = leftovers::find(session.host()).into_iter().next();
     newest.map(|leftover| leftover.path.as_path().to_owned()).into_iter().collect()
@@ -102,10 +113,8 @@ fn collect(
     seen.extend(reading.logs.iter().flat_map(|log| log.tail.iter().map(|line| format!("{}\n", line.text))));
     seen.push_str(&command.join(" "));
     let (recorded, attempts) = attempts(session);
-    let mut chips = npu_smi::chips(session);
-    if chips.is_empty() {
-        chips = inventory::accelerators(session.host());
-    }
+    let chips =
+        NpuSmi::of(session.host()).map_or_else(|| inventory::accelerators(session.host()), |told| kinds_of(&told));
     Ok(BugReport {
         outcome: Outcome::Listed,
         fix_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -64,7 +64,7 @@ pub trait Host {
     fn port(&self, port: u16) -> PortState;
     /// What git says about the project folder.
     fn git(&self) -> &dyn GitState;
-    /// Returns what `npu-smi info` prints on this machine, where programs of the system may be asked: only for a repair.
+    /// Returns what `npu-smi info` prints on this machine, where programs of the system may be asked.
     fn npu_smi_info(&self) -> Option<String> {
         None
     }
