@@ -39,6 +39,7 @@ pub mod questions;
 mod remembering;
 pub mod sourced;
 pub mod torch_launch;
+pub mod trusted_programs;
 pub mod uv_config;
 
 pub use git::{tracked_file, tracked_folder};

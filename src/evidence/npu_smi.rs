@@ -3,12 +3,12 @@
 //! The program is run only through a host that may ask programs, from `/`, with a bounded time, and only where it is
 //! nobody's but root's or this user's: never one of the project, and none that strangers could have put there.
 
-use std::path::Path;
 use std::time::Duration;
 
 use super::Host;
 use super::ascend::{is_runnable, search_path};
 use super::ascend_tables::{Chip, Tables};
+use super::trusted_programs::{InProject, trusted};
 use crate::os::AbsPath;
 use crate::os::process::{Command, Status, run_captured};
 
@@ -98,19 +98,7 @@ pub fn ask(host: &dyn Host) -> Option<String> {
 
 /// The npu-smi that PATH finds, without folders and files that are the project's or that strangers may write.
 pub fn program(host: &dyn Host) -> Option<AbsPath> {
-    let project = host.real(host.project().as_path()).ok();
-    let top_level = host.git().top_level().map(|top| top.as_path().to_owned());
-    let is_project = |path: &Path| [&project, &top_level].into_iter().flatten().any(|folder| path.starts_with(folder));
-    let is_trusted = |path: &Path| {
-        let meta = host.follow(path);
-        meta.is_ok_and(|meta| meta.mode & 0o002 == 0 && (meta.user == 0 || meta.user == host.user()))
-    };
-    search_path(host).into_iter().find_map(|folder| {
-        let real = host.real(&folder.join("npu-smi")).ok()?;
-        let places = [folder.as_path(), real.parent()?, real.as_path()];
-        let good = places.iter().all(|place| is_trusted(place) && !is_project(place)) && is_runnable(&real, host);
-        good.then(|| AbsPath::new(&real).ok())?
-    })
+    trusted(host, "npu-smi", search_path(host), InProject::Never).find(|path| is_runnable(path.as_path(), host))
 }
 
 #[cfg(test)]

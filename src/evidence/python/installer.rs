@@ -3,10 +3,12 @@
 //! `pip` and `python` may belong to two interpreters: the first line of `pip` tells whose it is.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use super::interpreter::pyenv_program;
 use super::{Interpreter, Kind};
 use crate::evidence::build_command::{base_name, is_literal, plain_words, strip_wrappers};
+use crate::evidence::trusted_programs::{InProject, trusted};
 use crate::evidence::{FileKind, Host};
 use crate::os::AbsPath;
 
@@ -202,27 +204,9 @@ pub fn program_path(host: &dyn Host, program: &str) -> Option<AbsPath> {
 /// Finds a program that a repair itself runs. What the project or another user may have put on PATH is passed over; an
 /// active environment in the project is the user's word.
 pub fn helper_path(host: &dyn Host, program: &str) -> Option<AbsPath> {
-    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"]
-        .map(|name| host.env(name).and_then(|prefix| AbsPath::new(prefix).ok()).map(|prefix| prefix.resolve("bin")));
-    let real = |path: &AbsPath| host.real(path.as_path()).ok().and_then(|real| AbsPath::new(real).ok());
-    let projects: Vec<AbsPath> = [Some(host.project()), host.git().top_level()]
-        .into_iter()
-        .flatten()
-        .filter(|path| path.parent().is_some() && host.home() != Some(*path))
-        .filter_map(real)
-        .collect();
-    let of_project = |folder: &AbsPath| projects.iter().any(|project| folder.is_within(project));
-    let is_own = |path: &AbsPath, kind: FileKind| {
-        host.follow(path.as_path())
-            .ok()
-            .filter(|meta| meta.kind == kind && (meta.user == 0 || meta.user == host.user()) && meta.mode & 0o002 == 0)
-    };
-    std::env::split_paths(&host.env("PATH")?)
-        .filter_map(|folder| AbsPath::new(folder).ok())
-        .filter(|folder| is_own(folder, FileKind::Folder).is_some())
-        .filter(|folder| active.contains(&Some(folder.clone())) || real(folder).is_some_and(|real| !of_project(&real)))
-        .map(|folder| folder.resolve(program))
-        .find(|path| is_own(path, FileKind::File).is_some_and(|meta| meta.mode & 0o111 != 0))
+    let path = host.env("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    trusted(host, program, folders, InProject::ActiveEnvironment).next()
 }
 
 /// Finds the interpreter that a `pip` belongs to by its first line.
