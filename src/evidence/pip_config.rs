@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::build_command::{base_name, plain_words, shell_parts, strip_wrappers};
+use super::python::installer::program_path;
 use super::{FileKind, Host};
 use crate::formats::ini::{Ini, Reason, Refusal};
 use crate::os::AbsPath;
@@ -361,19 +362,10 @@ pub fn installs_into(host: &dyn Host, command: &[OsString]) -> Option<(String, A
 fn prefix(host: &dyn Host, call: &Call) -> Option<AbsPath> {
     let Some(program) = &call.program else {
         let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().find_map(|name| AbsPath::new(host.env(name)?).ok());
-        return active.or_else(|| prefix_of(host, &on_path(host, "python3")?));
+        return active.or_else(|| prefix_of(host, &program_path(host, "python3")?));
     };
-    let path = if program.contains('/') { host.project().resolve(program) } else { on_path(host, program)? };
+    let path = program_path(host, program)?;
     prefix_of(host, &path)
-}
-
-fn on_path(host: &dyn Host, name: &str) -> Option<AbsPath> {
-    let path = host.env("PATH")?;
-    let files = std::env::split_paths(&path).filter_map(|folder| AbsPath::new(folder.join(name)).ok());
-    let mut programs = files.filter(|file| {
-        host.follow(file.as_path()).is_ok_and(|meta| meta.kind == FileKind::File && meta.mode & 0o111 != 0)
-    });
-    programs.next()
 }
 
 /// Reads the prefix off a `python`, or a `pip` that names its own in the first line.

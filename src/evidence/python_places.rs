@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::build_command::{base_name, plain_words, shell_parts, strip_wrappers};
+use super::python::installer::program_path;
 use super::{FileKind, Host};
 
 /// What was found of a Python.
@@ -84,25 +85,13 @@ fn version_of(text: &str) -> Option<(u32, u32)> {
 }
 
 fn program(host: &dyn Host, command: Option<&[OsString]>) -> Option<PathBuf> {
-    let named = command.and_then(named_python).and_then(|name| find(host, &name));
+    let find = |name: &str| program_path(host, name).map(|path| path.as_path().to_owned());
+    let named = command.and_then(named_python).and_then(|name| find(&name));
     let of_environment = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().find_map(|name| {
         let program = PathBuf::from(host.env(name)?).join("bin/python");
         host.follow(&program).is_ok().then_some(program)
     });
-    named.or_else(|| ["python3", "python"].iter().find_map(|name| find(host, name))).or(of_environment)
-}
-
-/// Finds a program's file; a name without `/` on PATH.
-fn find(host: &dyn Host, name: &str) -> Option<PathBuf> {
-    let is_program =
-        |path: &Path| host.follow(path).is_ok_and(|meta| meta.kind == FileKind::File && meta.mode & 0o111 != 0);
-    if name.contains('/') {
-        let path = host.project().as_path().join(name);
-        return is_program(&path).then_some(path);
-    }
-    let path = host.env("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
-    folders.into_iter().map(|folder| folder.join(name)).find(|path| is_program(path))
+    named.or_else(|| ["python3", "python"].iter().find_map(|name| find(name))).or(of_environment)
 }
 
 /// Returns the last Python that a command names: the one that imports comes after the one that builds.
