@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::args::Apply;
 use super::output;
-use super::reading::{Asking, Reader, Reading, mention_not_asked, origin_of, recipe_of};
+use super::reading::{Asking, Reader, Reading, Stages, mention_not_asked, origin_of, recipe_of};
 use super::repair::{
     Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld,
 };
@@ -70,7 +70,7 @@ pub fn examine_all(
         Some(_) => Vec::new(),
         None => session.common.log.iter().map(AsRef::as_ref).collect(),
     };
-    let reading = reader.read_named(session, logs.iter().copied())?;
+    let reading = reader.read_named(session, logs.iter().copied(), Stages::Followed)?;
     if given.is_none() {
         selecting::check_set(session, &recipes)?;
     }

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use super::args::{Diagnose, Format};
 use super::placing::Placer;
-use super::reading::{Asking, Reader, mention_not_asked, origin_of};
+use super::reading::{Asking, Reader, Stages, mention_not_asked, origin_of};
 use super::session::{Session, for_screen};
 use super::{convert, output, selecting, showing, writing};
 use crate::diagnosis::{Confidence, Origin, Resemblance, nearest};
@@ -29,7 +29,7 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
     let named: Vec<PathBuf> = args.logs.iter().chain(&session.common.log).cloned().collect();
     let named = if named.is_empty() { on_disk(session)? } else { named };
     let logs: Vec<&Path> = named.iter().map(AsRef::as_ref).collect();
-    let reading = reader.read_named(session, logs.iter().copied())?;
+    let reading = reader.read_named(session, logs.iter().copied(), Stages::Unasked)?;
     let origin = origin_of(session, &reading, &logs, &checked);
     let asking = Asking { host: session.host(), origin, command: None };
     let findings = reader.diagnose(&reading, &asking, session)?;

@@ -29,8 +29,15 @@ pub struct Reader<'c> {
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     pub logs: Vec<LogScan>,
-    /// The latest stage of the build that showed.
+    /// The latest stage of the build that showed, where it was followed.
     pub stage: Stage,
+}
+
+/// Whether anybody asks how far the build of a log got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stages {
+    Followed,
+    Unasked,
 }
 
 impl<'c> Reader<'c> {
@@ -69,22 +76,30 @@ impl<'c> Reader<'c> {
     }
 
     /// Reads one log.
-    pub fn read(&self, source: &str, reader: impl Read) -> std::io::Result<Reading> {
+    pub fn read(&self, source: &str, reader: impl Read, stages: Stages) -> std::io::Result<Reading> {
+        if stages == Stages::Unasked {
+            return Ok(Reading { logs: vec![self.scanner.scan(source, reader)?], stage: Stage::default() });
+        }
         let mut watched = Watched { reader, progress: Progress::default() };
         let scan = self.scanner.scan(source, &mut watched)?;
         Ok(Reading { logs: vec![scan], stage: watched.progress.stage() })
     }
 
     /// Reads the logs that the user named; `-` is standard input.
-    pub fn read_named<'p>(&self, session: &Session, paths: impl IntoIterator<Item = &'p Path>) -> Result<Reading> {
+    pub fn read_named<'p>(
+        &self,
+        session: &Session,
+        paths: impl IntoIterator<Item = &'p Path>,
+        stages: Stages,
+    ) -> Result<Reading> {
         let mut all = Reading::default();
         for path in paths {
             let one = if path == Path::new("-") {
-                self.read("-", std::io::stdin().lock()).context("cannot read standard input")?
+                self.read("-", std::io::stdin().lock(), stages).context("cannot read standard input")?
             } else {
                 let file = session.resolve(path);
                 let open = std::fs::File::open(file.as_path()).with_context(|| format!("cannot read `{file}`"))?;
-                self.read(&path.to_string_lossy(), open).with_context(|| format!("cannot read `{file}`"))?
+                self.read(&path.to_string_lossy(), open, stages).with_context(|| format!("cannot read `{file}`"))?
             };
             all.logs.extend(one.logs);
             all.stage = all.stage.max(one.stage);

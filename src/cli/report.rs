@@ -10,7 +10,7 @@ use regex::Regex;
 use super::args::{Report, ReportFormat};
 use super::output;
 use super::own_file;
-use super::reading::{Asking, Reader, Reading, origin_of};
+use super::reading::{Asking, Reader, Reading, Stages, origin_of};
 use super::session::{Session, for_screen};
 use super::{convert, rollback};
 use crate::evidence::npu_smi::NpuSmi;
@@ -32,7 +32,7 @@ pub fn run(args: &Report, session: &Session) -> Result<u8> {
     let logs: Vec<&Path> = named.iter().map(AsRef::as_ref).collect();
     let catalogue = Catalogue::embedded();
     let reader = Reader::new(catalogue.entries().iter().collect());
-    let reading = reader.read_named(session, logs.iter().copied())?;
+    let reading = reader.read_named(session, logs.iter().copied(), Stages::Unasked)?;
     let report = collect(session, args, &reader, &reading, &logs)?;
     let mut redactor = redactor(session, args);
     // Names that stand in lines which are not shown.

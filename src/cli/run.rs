@@ -10,7 +10,7 @@ use super::args::{Run, WorkflowCommands};
 use super::ci::{Ci, Fence, grouped};
 use super::output;
 use super::placing::Placer;
-use super::reading::{Asking, Reader};
+use super::reading::{Asking, Reader, Stages};
 use super::repair::{
     Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld,
 };
@@ -69,7 +69,7 @@ fn not_started(build: &Build<'_>, rerun: &Rerun, error: &SpawnError) -> Result<C
     let session = build.session;
     let code = status(error.shell_code());
     session.warn(&Text::new(error.to_string(), error.to_string()));
-    let reading = build.reader.read("fix", format!("fix: {error}\n").as_bytes())?;
+    let reading = build.reader.read("fix", format!("fix: {error}\n").as_bytes(), Stages::Unasked)?;
     let host = session.host_with(&EnvOverlay::default());
     let asking = Asking { host: &host, origin: Origin::ThisMachine, command: Some(&rerun.argv) };
     let findings = build.reader.diagnose(&reading, &asking, session)?;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use super::args::Common;
 use super::fixture::{Fixture, with_root};
 use super::output;
-use super::reading::{Asking, Reader, Reading, recipe_of};
+use super::reading::{Asking, Reader, Reading, Stages, recipe_of};
 use super::selecting;
 use super::session::{Session, for_screen};
 use crate::change::AbsPath;
@@ -69,7 +69,7 @@ fn try_one(session: &Session, catalogue: &Catalogue, reader: &Reader<'_>, fixtur
         .map(|word| String::from_utf8_lossy(&with_root(word.as_bytes(), &root)).into_owned().into())
         .collect();
     let reading: Reading = match &log {
-        Some(log) => reader.read("log.txt", log.as_slice())?,
+        Some(log) => reader.read("log.txt", log.as_slice(), Stages::Unasked)?,
         None => Reading::default(),
     };
     let origin = if fixture.folder.join("before").is_dir() { Origin::ThisMachine } else { Origin::Elsewhere };

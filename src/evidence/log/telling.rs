@@ -62,6 +62,7 @@ const NOISE: &[&str] = &[
     "warning:",
     "note:",
     "building c",
+    "copying ",
     "linking c",
     "-- looking for",
     "-- performing test",
