@@ -13,6 +13,7 @@ use memchr::{memchr, memchr2_iter, memchr3, memrchr};
 use super::normalise::{could_be_json, normalise, unwrapped};
 use super::speakers::own_lines_after;
 use super::window::Place;
+use super::work::count;
 
 /// As much of a line as is looked at.
 const LOOK: usize = 32 << 10;
@@ -20,6 +21,8 @@ const LOOK: usize = 32 << 10;
 const MOST_LINES: usize = 8;
 /// Where the rest of a phrase begins, prefixes and empty lines counted.
 const NEAR: usize = 512;
+/// As much is looked at of the line that a phrase is cut in.
+const REST: usize = 4 * NEAR;
 
 /// The bytes before a space that are looked at first: as many as there are of these.
 const WIDTHS: [usize; 5] = [8, 5, 3, 2, 1];
@@ -152,6 +155,7 @@ impl Breaks {
             let first = self.spaces.partition_point(|space| space.key < key);
             for space in self.spaces[first..].iter().take_while(|space| space.key == key) {
                 let literal = &self.literals[space.literal];
+                count(literal.len());
                 let (begun, rest) = (&literal[..space.at], &literal[space.at + 1..]);
                 // Blanks inside of what is begun would be an earlier cut.
                 let is_begun =
@@ -203,6 +207,7 @@ fn is_blank(byte: u8) -> bool {
 /// Says whether the first word of `rest` stands soon in a text, or may be hidden there.
 fn may_follow(text: &[u8], rest: &[u8]) -> bool {
     let near = &text[..text.len().min(NEAR)];
+    count(near.len());
     let first = rest.split(|byte| *byte == b' ').next().unwrap_or(rest);
     let Some(byte) = first.first() else { return true };
     let stands = memchr2_iter(byte.to_ascii_lowercase(), byte.to_ascii_uppercase(), near)
@@ -218,7 +223,8 @@ fn following(text: &[u8], mut at: usize, wanted: usize) -> Vec<u8> {
             break;
         }
         let is_start = at > 0 && text[at - 1] == b'\n';
-        let ceiling = (at + LOOK).min(text.len());
+        // Within a line the rest of a phrase is near.
+        let ceiling = (at + if is_start { LOOK } else { REST }).min(text.len());
         let end = memchr(b'\n', &text[at..ceiling]).map_or(ceiling, |index| at + index);
         shown.clear();
         // A cut line's end is not known, and in the middle of one there is no prefix.
@@ -228,6 +234,9 @@ fn following(text: &[u8], mut at: usize, wanted: usize) -> Vec<u8> {
             shown.extend_from_slice(&unwrapped(&text[at..end]));
         }
         add_words(&shown, wanted, &mut out);
+        if end == ceiling {
+            break;
+        }
         at = end + 1;
     }
     out

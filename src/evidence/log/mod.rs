@@ -15,6 +15,8 @@ mod breaks;
 mod decode;
 mod grams;
 mod hidden;
+#[cfg(test)]
+mod hostile;
 mod kept;
 #[cfg(test)]
 mod laws;
@@ -27,6 +29,7 @@ mod speakers;
 mod telling;
 mod unfold;
 mod window;
+mod work;
 
 use std::collections::BTreeMap;
 

@@ -11,6 +11,7 @@ use super::decode::readable;
 use super::normalise::{normalise, unwrapped, visible};
 use super::speakers::{self, Line, Speaker};
 use super::unfold::{Fold, missing};
+use super::work::count;
 
 /// A match reaches no further than this from its anchor, in bytes, whatever its lines.
 pub const REACH: usize = 32 << 10;
@@ -153,7 +154,9 @@ impl<'a> Window<'a> {
     pub fn search(&self, regex: &Regex, lines: usize, places: &[Place]) -> Vec<Match> {
         let mut matches = Vec::new();
         let (mut from, mut retries) = (0, 0);
+        count(self.text.len());
         while let Some(found) = regex.find_at(&self.text, from) {
+            count(found.end() - from.min(found.end()));
             let shown = found.as_bytes().trim_ascii();
             if shown.is_empty() {
                 from = found.end().max(found.start() + 1);
