@@ -16,7 +16,7 @@ mod decode;
 mod grams;
 mod hidden;
 #[cfg(test)]
-mod hostile;
+mod hostile_tests;
 mod kept;
 #[cfg(test)]
 mod laws;

@@ -81,7 +81,6 @@ fn work_is_linear_in_the_log() {
             assert_eq!(scan.bytes, log.len() as u64, "{name}");
             work::take() * 10 / log.len() as u64
         });
-        println!("{name}: {:.1} and {:.1}", per_byte[0] as f64 / 10.0, per_byte[1] as f64 / 10.0);
         if per_byte[1] > per_byte[0] * 3 / 2 + 20 || per_byte[1] > MOST_PER_BYTE * 10 {
             wrong.push(format!("{name}: {} and {} tenths of a byte for each byte", per_byte[0], per_byte[1]));
         }
