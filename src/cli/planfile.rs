@@ -57,6 +57,9 @@ struct Reviewed {
     shown: Vec<String>,
 }
 
+/// Characters of a line that differs.
+const LONGEST_SHOWN: usize = 200;
+
 /// How a plan file begins.
 const BEGINNING: &[u8] = b"{\n  \"schema_version\"";
 
@@ -178,10 +181,14 @@ impl PlanFile {
                 ));
             }
             if plan.digest() != reviewed.digest {
+                let differs = reviewed.difference(plan);
                 return Err(stale(
                     &reviewed.id,
-                    "the repair would do something else now: files, folders, environment or command changed since",
-                    "现在的修复与评审时不同：文件、目录、环境或命令已变化",
+                    &format!(
+                        "the repair would do something else now: files, folders, environment or command changed since{}",
+                        differs.en
+                    ),
+                    &format!("现在的修复与评审时不同：文件、目录、环境或命令已变化{}", differs.zh),
                 ));
             }
             if plan.applicability != reviewed.applicability {
@@ -206,6 +213,25 @@ impl PlanFile {
 }
 
 impl Reviewed {
+    /// Says where what the reviewer saw differs from what would be done now, in the language of the file.
+    fn difference(&self, plan: &Plan) -> Text {
+        let alike = |lang: &Lang| shown(plan, *lang).iter().filter(|line| self.shown.contains(line)).count();
+        let lang = [Lang::En, Lang::Zh].into_iter().max_by_key(alike).unwrap_or(Lang::En);
+        let now = shown(plan, lang);
+        let only = |these: &[String], others: &[String]| {
+            let line = these.iter().find(|line| !line.trim().is_empty() && !others.contains(line));
+            line.map(|line| line.trim().chars().take(LONGEST_SHOWN).collect::<String>())
+        };
+        match (only(&self.shown, &now), only(&now, &self.shown)) {
+            (None, None) => Text::default(),
+            (Some(was), Some(is)) => {
+                Text::new(format!("; it was: {was}; it is: {is}"), format!("；当时：{was}；现在：{is}"))
+            }
+            (Some(was), None) => Text::new(format!("; no more: {was}"), format!("；已不再有：{was}")),
+            (None, Some(is)) => Text::new(format!("; new: {is}"), format!("；新增：{is}")),
+        }
+    }
+
     /// Returns a parameter that the recipe does not have, or whose value is not as it must be.
     fn odd_parameter(&self, recipe: &Recipe) -> Option<&str> {
         let fits = |name: &String, value: &Value| {

@@ -128,14 +128,15 @@ then again, in python:
 note: the link stays
 left for you: update LLVM
 confirm: applied after a yes, or with `--yes=confirm`
-  because `setup.py` is tracked by git
+  reason: `setup.py` is tracked by git
 ";
     assert_eq!(show(&full()), want);
 }
 
 #[test]
 fn colour_only_adds_escapes_and_chinese_keeps_the_facts() {
-    let coloured = render_for_screen(&full(), Lang::En, &ScreenStyle { colour: Colour::Always, lines_a_file: 200 });
+    let coloured =
+        render_for_screen(&full(), Lang::En, &ScreenStyle { colour: Colour::Always, ..ScreenStyle::default() });
     assert!(coloured.contains("\u{1b}[31m-b\u{1b}[0m\n\u{1b}[32m+c\u{1b}[0m\n"), "{coloured:?}");
     assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), show(&full()));
     let chinese = render_for_screen(&full(), Lang::Zh, &ScreenStyle::default());
@@ -171,7 +172,7 @@ fn files_of_all_kinds() {
     for (change, want) in cases {
         assert_eq!(show(&plan(vec![change])), format!("{want}safe: `--yes` applies it\n"));
     }
-    let style = ScreenStyle { colour: Colour::Never, lines_a_file: 3 };
+    let style = ScreenStyle { lines_a_file: 3, ..ScreenStyle::default() };
     let change = write("/p/l", FileState::Absent, present(&long, 0o644));
     let shown = render_for_screen(&plan(vec![change]), Lang::En, &style);
     assert!(shown.contains("+0\n+1\n… 48 more lines\n"), "{shown}");

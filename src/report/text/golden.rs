@@ -50,7 +50,7 @@ fn nothing_matches() {
     let want = "\
 no known issue matches what went wrong
 the lines that tell most:
-  in -:
+  in standard input:
   7 | a.c:3: error: no such thing
 the nearest known issues:
   cc-x: something like it
