@@ -136,3 +136,17 @@ fn pruning_takes_the_limits_that_are_set_in_the_environment() {
     sandbox.set("FIX_KEEP_GIB", "0");
     sandbox.fix(["history", "prune", "-n"]).expect(1).says("would delete");
 }
+
+#[test]
+fn a_repair_that_loses_its_backup_to_a_later_one_is_named() {
+    let mut sandbox = repaired();
+    sandbox.set("FIX_KEEP_REPAIRS", "1");
+    let done = sandbox.fix(Sandbox::run_args(&["--yes"])).expect(0).says("was deleted, that repair stays");
+    assert!(done.all().contains(sandbox.project().to_str().unwrap()), "{}", done.all());
+    sandbox.fix(["rollback"]).expect(0);
+    // What was taken back makes room first, and nobody is told.
+    sandbox.write_moved_tree("build");
+    sandbox.fix(Sandbox::run_args(&["--yes"])).expect(0).does_not_say("was deleted");
+    sandbox.fix(["rollback"]).expect(0);
+    sandbox.fix(["rollback"]).expect(1).says("by a later repair, by the limits of what is kept");
+}

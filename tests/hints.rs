@@ -6,7 +6,6 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use support::moved::COMMAND;
 use support::{Done, Sandbox, done};
 
 const ISSUE: &str = "cmake-source-moved";
@@ -112,6 +111,10 @@ fn no_hint_is_a_mistake_of_usage() {
     take(sandbox.fix(["rollback"]));
     assert!(seen.len() >= 8, "{seen:#?}");
     for hint in seen.iter().filter(|hint| !["CMD", "FILE", "ISSUE"].iter().any(|word| hint.contains(word))) {
+        if hint.contains("--help") {
+            follow(&sandbox, hint).expect(0);
+            continue;
+        }
         let done = follow(&sandbox, hint);
         assert!(!done.all().contains("Usage:") && !done.all().contains("neither a command"), "{hint}: {}", done.all());
         // Unless it says what the user's command does itself, it is none of a mistake.
@@ -215,4 +218,17 @@ fn sentences_fit_a_narrow_terminal() {
             assert!(line.chars().count() <= width || is_whole || longest >= width, "{width}: {line}");
         }
     }
+}
+
+#[test]
+fn nothing_is_told_twice_and_no_look_up_contradicts_the_one_that_counts() {
+    let sandbox = Sandbox::new();
+    let fixture = support::labelled::root().join("fixtures/cmake-source-moved/copied/before");
+    support::unpack(&fixture, &sandbox.project(), &sandbox.project());
+    let done = sandbox.fix(["audit"]).expect(1).says("cmake_source: copied").says("cmake_tree: found");
+    for question in ["cmake_tree:", "cmake_source:"] {
+        assert_eq!(done.all().matches(question).count(), 1, "{question}: {}", done.all());
+    }
+    let json = sandbox.fix(["audit", "--json"]).expect(1);
+    assert!(json.stdout.matches("\"cmake_tree\"").count() > 1, "programs get all answers: {}", json.stdout);
 }

@@ -200,10 +200,11 @@ impl PlanFile {
             }
             // What was reviewed is what is done, to the letter; it was written in one of our languages.
             if ![Lang::En, Lang::Zh].iter().any(|lang| shown(plan, *lang) == reviewed.shown) {
+                let differs = reviewed.difference(plan);
                 return Err(stale(
                     &reviewed.id,
-                    "what the file shows is not what the repair does now",
-                    "文件中展示的内容与现在的修复不一致",
+                    &format!("what the file shows is not what the repair does now{}", differs.en),
+                    &format!("文件中展示的内容与现在的修复不一致{}", differs.zh),
                 ));
             }
             all.push(found);

@@ -38,6 +38,9 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let reader = Reader::new(catalogue.entries().iter().collect());
     let rerun = Rerun { argv: args.cmd.clone(), cwd: session.project().clone(), instead_of: None };
     let timeout = args.rerun.rerun_timeout.map(Duration::from_secs);
+    if let Some(path) = args.report_dir.as_ref().filter(|_| session.common.dry_run) {
+        session.say(&writing::would_write(&session.resolve(path)));
+    }
     let report_dir = args.report_dir.as_ref().filter(|_| !session.common.dry_run);
     let kept = report_dir.map(|path| ReportDir::open(session, path)).transpose()?.map(RefCell::new);
     let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember(), kept: kept.as_ref() };

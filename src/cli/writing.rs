@@ -14,7 +14,7 @@ use crate::recipe::Text;
 use crate::redact::{Profile, Redactor};
 use crate::report::RefusalReason;
 use crate::transaction::{
-    self, ForgottenBy, Group, Limits, RecoveredOutcome, Remembered, Scope, StateDir, Unrecoverable,
+    self, ForgottenBy, Group, GroupState, Limits, RecoveredOutcome, Remembered, Scope, StateDir, Unrecoverable,
 };
 
 /// Undoes what an earlier `fix` left behind when it was killed, for the same folder.
@@ -103,7 +103,20 @@ pub fn limits(session: &Session) -> Limits {
 
 /// Forgets old backups after something new was kept. What cannot be forgotten now is tried again next time.
 pub fn prune(session: &Session, state: &StateDir) {
-    if let Err(error) = transaction::prune(state, &limits(session), ForgottenBy::Limits) {
+    let pruned = transaction::beyond(state, &limits(session)).and_then(|going| {
+        let ids: Vec<String> = going.iter().map(|group| group.id.clone()).collect();
+        let pruned = transaction::prune_these(state, &ids, ForgottenBy::Limits)?;
+        Ok(going.into_iter().filter(move |group| pruned.groups.contains(&group.id)).collect::<Vec<_>>())
+    });
+    // Nobody misses the backup of what was taken back.
+    for group in pruned.iter().flatten().filter(|group| group.state == GroupState::Applied) {
+        let (id, root) = (&group.id, &group.root);
+        session.say(&Text::new(
+            format!("note: more is kept than FIX_KEEP_… allows: the backup of {id} in `{root}` was deleted, that repair stays"),
+            format!("注意：保留的内容超出 FIX_KEEP_… 的上限：已删除 `{root}` 中 {id} 的备份，该修复不再能撤销"),
+        ));
+    }
+    if let Err(error) = pruned {
         session
             .say(&Text::new(format!("old backups could not be deleted: {error}"), format!("无法删除旧备份：{error}")));
     }
