@@ -214,22 +214,22 @@ impl PlanFile {
 }
 
 impl Reviewed {
-    /// Says where what the reviewer saw differs from what would be done now, in the language of the file.
+    /// Says where what the reviewer saw differs from what would be done now, in the language of the file. Its own words
+    /// are quoted only where they differ from ours in nothing but numbers: they may be anybody's.
     fn difference(&self, plan: &Plan) -> Text {
         let alike = |lang: &Lang| shown(plan, *lang).iter().filter(|line| self.shown.contains(line)).count();
-        let lang = [Lang::En, Lang::Zh].into_iter().max_by_key(alike).unwrap_or(Lang::En);
+        let lang = [Lang::Zh, Lang::En].into_iter().max_by_key(alike).unwrap_or(Lang::En);
         let now = shown(plan, lang);
         let only = |these: &[String], others: &[String]| {
             let line = these.iter().find(|line| !line.trim().is_empty() && !others.contains(line));
             line.map(|line| line.trim().chars().take(LONGEST_SHOWN).collect::<String>())
         };
         match (only(&self.shown, &now), only(&now, &self.shown)) {
-            (None, None) => Text::default(),
-            (Some(was), Some(is)) => {
+            (Some(was), Some(is)) if without_digits(&was) == without_digits(&is) => {
                 Text::new(format!("; it was: {was}; it is: {is}"), format!("；当时：{was}；现在：{is}"))
             }
-            (Some(was), None) => Text::new(format!("; no more: {was}"), format!("；已不再有：{was}")),
-            (None, Some(is)) => Text::new(format!("; new: {is}"), format!("；新增：{is}")),
+            (_, Some(is)) => Text::new(format!("; it is now: {is}"), format!("；现在：{is}")),
+            (_, None) => Text::default(),
         }
     }
 
@@ -241,6 +241,10 @@ impl Reviewed {
         };
         self.params.iter().find(|(name, value)| !fits(name, value)).map(|(name, _)| name.as_str())
     }
+}
+
+fn without_digits(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 fn stale(id: &str, en: &str, zh: &str) -> anyhow::Error {
