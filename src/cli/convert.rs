@@ -2,6 +2,7 @@
 
 use super::sentences;
 use crate::diagnosis::{Confidence, Finding};
+use crate::evidence::ProbeAnswer;
 use crate::evidence::log::{LogLine, LogScan};
 use crate::plan::{Plan, PlanError};
 use crate::recipe::{Applicability, Text};
@@ -63,6 +64,7 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
                 question: answer.question.clone(),
                 answer: answer.answer.word.to_owned(),
                 seen: answer.answer.seen.clone(),
+                beside: is_beside(finding, answer),
             })
             .collect(),
         places: Vec::new(),
@@ -80,6 +82,19 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
         remedy,
         repair: plan.map(report::would_do).unwrap_or_default(),
         limits: plan.map(|plan| plan.limits.clone()).unwrap_or_default(),
+    }
+}
+
+/// Says whether another probe of the same question told what counted: the one that the case goes by, else the first.
+fn is_beside(finding: &Finding, answer: &ProbeAnswer) -> bool {
+    let counts = |probe: &str| finding.case().is_some_and(|case| case.when.contains_key(probe));
+    let known = |other: &&ProbeAnswer| other.answer.word != crate::evidence::questions::UNKNOWN;
+    let mut same = finding.answers.iter().filter(known).filter(|other| other.question == answer.question);
+    let first = same.clone().next();
+    match (counts(&answer.probe), same.any(|other| counts(&other.probe))) {
+        (true, _) => false,
+        (false, true) => true,
+        (false, false) => first.is_some_and(|first| first.probe != answer.probe),
     }
 }
 

@@ -17,6 +17,8 @@ mod environment;
 pub mod fixture;
 mod help;
 mod help_zh;
+mod hints;
+mod history;
 mod list;
 mod man;
 mod output;
@@ -34,6 +36,7 @@ mod report_dir;
 mod reset_npu;
 mod rollback;
 mod run;
+mod run_end;
 mod run_report;
 mod script_environment;
 mod selecting;
@@ -219,10 +222,10 @@ fn dispatch(command: &Command, session: &Session) -> anyhow::Result<Code> {
         Command::Plan(args) => plan::run(args, session),
         Command::List(args) => list::list(args, session),
         Command::Show(args) => list::show(args, session),
-        Command::History(args) => rollback::history(args, session),
+        Command::History(args) => history::run(args, session),
         Command::Rollback(args) => rollback::run(args, session),
         Command::Env(args) => env::run(args, session),
-        Command::EndProcess(args) => end_process::run(args),
+        Command::EndProcess(args) => end_process::run(args, session),
         Command::ResetNpu(args) => reset_npu::run(args, session),
         Command::Recipe(args) => recipe::run(&args.action, session),
         Command::Report(args) => report::run(args, session),

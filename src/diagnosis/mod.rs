@@ -54,6 +54,8 @@ pub struct Finding {
     pub evidence: Vec<Excerpt>,
     /// The log went on after it: something else may be what failed in the end.
     pub went_on: bool,
+    /// This machine was asked about it.
+    pub asked: bool,
     /// Log and line of the first required match, for ranking; `None` without a log.
     pub first_seen: Option<(usize, u64)>,
 }
@@ -88,6 +90,8 @@ pub struct PatternOwner {
 pub enum Origin {
     /// Written by a command that `fix` ran here, or it names this project: the machine is asked.
     ThisMachine,
+    /// It came through a pipe into this project: the machine may confirm it, and never refutes it.
+    Piped,
     /// From somewhere else: only the log speaks.
     Elsewhere,
 }
@@ -147,6 +151,17 @@ fn standing_hits<'a>(log: &'a LogScan, patterns: &[PatternOwner], recipe: &str) 
 /// Returns `None` when logs were given and the recipe's signatures do not match, or when no log was given and
 /// the machine shows nothing of it.
 pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
+    let as_if = |origin| examine_as(recipe, &Evidence { origin, ..*evidence });
+    match evidence.origin {
+        Origin::ThisMachine | Origin::Elsewhere => as_if(evidence.origin),
+        Origin::Piped => {
+            let here = as_if(Origin::ThisMachine)?;
+            if here.confidence >= Confidence::Likely { Some(here) } else { as_if(Origin::Elsewhere) }
+        }
+    }
+}
+
+fn examine_as(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
     let mut hits: Vec<(usize, &Hit)> = Vec::new();
     let mut stopped = false;
     for (at, log) in evidence.logs.iter().enumerate() {
@@ -176,7 +191,7 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
 
     let machine = match evidence.origin {
         Origin::ThisMachine => Machine::Here(evidence.host),
-        Origin::Elsewhere => Machine::Elsewhere,
+        Origin::Elsewhere | Origin::Piped => Machine::Elsewhere,
     };
     let given = values.clone();
     let (answers, values) = interrogate(recipe, values, machine, evidence.command);
@@ -199,7 +214,7 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
     };
     // A log from elsewhere proves its own failure, not anything about this machine.
     let confidence = match evidence.origin {
-        Origin::Elsewhere => Confidence::Likely,
+        Origin::Elsewhere | Origin::Piped => Confidence::Likely,
         Origin::ThisMachine => confidence,
     };
     let applicability =
@@ -221,6 +236,7 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
         answers,
         evidence: excerpts,
         went_on,
+        asked: evidence.origin == Origin::ThisMachine,
         first_seen,
     })
 }

@@ -13,6 +13,8 @@ enum Part {
     Literal(String),
     Variable(String),
     Optional(Vec<Part>),
+    /// One of a list; a list has nothing else.
+    Item(Vec<Part>),
 }
 
 /// Why a string is no template, or cannot be filled.
@@ -75,6 +77,19 @@ impl Template {
         Ok(Self { parts })
     }
 
+    /// Makes a list of several: `["A", "${b}"]`.
+    pub fn list(items: impl IntoIterator<Item = Self>) -> Self {
+        Self { parts: items.into_iter().map(|item| Part::Item(item.parts)).collect() }
+    }
+
+    /// Returns the text, where there is no variable in it.
+    pub fn literal(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [Part::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+
     /// Lists the variables in order of appearance.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         variables_of(&self.parts).into_iter()
@@ -82,17 +97,24 @@ impl Template {
 
     /// Lists the variables without which the template cannot be filled.
     pub fn required_variables(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Variable(name) => Some(name.as_str()),
-            Part::Literal(_) | Part::Optional(_) => None,
-        })
+        required_of(&self.parts).into_iter()
     }
 
-    /// Fills the template: a lone `${name}` keeps a list, elsewhere a list is joined by `, `.
+    /// Fills the template: a lone `${name}` keeps a list, within a list it adds to that, elsewhere a list is joined by
+    /// `, `.
     pub fn fill(&self, values: &Values) -> Result<Value, TemplateError> {
         let get = |name: &str| values.get(name).ok_or_else(|| TemplateError::Unbound(name.to_owned()));
         if let [Part::Variable(name)] = self.parts.as_slice() {
             return get(name).cloned();
+        }
+        if let [Part::Item(_), ..] = self.parts.as_slice() {
+            let mut all = Vec::new();
+            for part in &self.parts {
+                if let Part::Item(parts) = part {
+                    all.extend(Self { parts: parts.clone() }.fill(values)?.to_list());
+                }
+            }
+            return Ok(Value::List(all));
         }
         let mut out = String::new();
         for part in &self.parts {
@@ -100,6 +122,7 @@ impl Template {
                 Part::Literal(text) => out.push_str(text),
                 Part::Variable(name) => out.push_str(&get(name)?.to_text()),
                 Part::Optional(parts) => out.push_str(&option(parts, values)),
+                Part::Item(parts) => out.push_str(&Self { parts: parts.clone() }.fill(values)?.to_text()),
             }
         }
         Ok(Value::Text(out))
@@ -107,11 +130,19 @@ impl Template {
 
     /// Fills the template for a reader: a variable without a value is named, `<generator>`.
     pub fn fill_for_reading(&self, values: &Values) -> String {
+        if let [Part::Item(_), ..] = self.parts.as_slice() {
+            let items = self.parts.iter().filter_map(|part| match part {
+                Part::Item(parts) => Some(Self { parts: parts.clone() }.fill_for_reading(values)),
+                Part::Literal(_) | Part::Variable(_) | Part::Optional(_) => None,
+            });
+            return items.collect::<Vec<_>>().join(", ");
+        }
         self.parts
             .iter()
             .map(|part| match part {
                 Part::Literal(text) => text.clone(),
                 Part::Optional(parts) => option(parts, values),
+                Part::Item(parts) => Self { parts: parts.clone() }.fill_for_reading(values),
                 Part::Variable(name) => values
                     .get(name)
                     .map_or_else(|| format!("<{}>", name.rsplit('.').next().unwrap_or(name)), Value::to_text),
@@ -126,7 +157,19 @@ fn variables_of(parts: &[Part]) -> Vec<&str> {
         match part {
             Part::Literal(_) => {}
             Part::Variable(name) => all.push(name.as_str()),
-            Part::Optional(parts) => all.extend(variables_of(parts)),
+            Part::Optional(parts) | Part::Item(parts) => all.extend(variables_of(parts)),
+        }
+    }
+    all
+}
+
+fn required_of(parts: &[Part]) -> Vec<&str> {
+    let mut all = Vec::new();
+    for part in parts {
+        match part {
+            Part::Literal(_) | Part::Optional(_) => {}
+            Part::Variable(name) => all.push(name.as_str()),
+            Part::Item(parts) => all.extend(required_of(parts)),
         }
     }
     all
@@ -154,6 +197,12 @@ mod tests {
         ]);
         let fill = |text: &str| Template::parse(text).unwrap().fill(&values);
         assert_eq!(fill("${tree.all}").unwrap(), values["tree.all"]);
+        let list = Template::list(["A", "-${a}", "${tree.all}"].map(|text| Template::parse(text).unwrap()));
+        let want = ["A", "-x", "1", "2"].map(str::to_owned).to_vec();
+        assert_eq!(list.fill(&values).unwrap(), Value::List(want));
+        assert_eq!(list.fill_for_reading(&values), "A, -x, 1, 2");
+        assert_eq!(list.variables().collect::<Vec<_>>(), ["a", "tree.all"]);
+        assert_eq!(list.fill(&Values::new()), Err(TemplateError::Unbound("a".into())));
         assert_eq!(fill("-${a}: ${tree.all} $$5 $x").unwrap(), Value::Text("-x: 1, 2 $5 $x".into()));
         assert_eq!(fill("a$[ ${a}]$[ ${b}!]$[ ${a}${b}].").unwrap(), Value::Text("a x.".into()));
         assert_eq!(Template::parse("a$[b"), Err(TemplateError::UnclosedOption(1)));

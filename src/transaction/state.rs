@@ -223,7 +223,7 @@ fn owner_of_existing(path: &AbsPath) -> u32 {
 }
 
 /// Renders seconds since 1970 as `20260131-235959`, UTC: short to type and in order.
-fn stamp(seconds: u64) -> String {
+pub(super) fn stamp(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Days to civil date, after Howard Hinnant: eras of 400 years that begin in March.
     let z = days + 719_468;

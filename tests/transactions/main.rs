@@ -4,8 +4,10 @@ mod afterwards;
 #[cfg(debug_assertions)]
 mod crash;
 mod files;
+mod forgetting;
 mod in_place;
 mod kill;
 mod places;
 mod repairs;
+mod times;
 mod traces;
