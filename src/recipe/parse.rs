@@ -180,6 +180,8 @@ fn read_case(mut table: Reader<'_, '_>, most: Applicability) -> Case {
         when: table.optional_table("when").map(Reader::into_words).unwrap_or_default(),
         verdict: table.word("verdict", VERDICTS),
         applicability: table.optional_word("applicability", APPLICABILITIES).unwrap_or(most),
+        title: table.optional_bilingual("title"),
+        remedy: table.optional_bilingual("remedy"),
         says: table.required_table("says").map(Reader::into_text_template).unwrap_or_default(),
         steps: table.tables("step").into_iter().map(read_step).collect(),
         advice: table.tables("advice").into_iter().map(Reader::into_text_template).collect(),

@@ -105,19 +105,65 @@ impl Template {
         Ok(Value::Text(out))
     }
 
-    /// Fills the template for a reader: a variable without a value is named, `<generator>`.
-    pub fn fill_for_reading(&self, values: &Values) -> String {
-        self.parts
-            .iter()
-            .map(|part| match part {
-                Part::Literal(text) => text.clone(),
-                Part::Optional(parts) => option(parts, values),
-                Part::Variable(name) => values
-                    .get(name)
-                    .map_or_else(|| format!("<{}>", name.rsplit('.').next().unwrap_or(name)), Value::to_text),
-            })
-            .collect()
+    /// Fills the template for a reader. What speaks of a variable without a value is left out: the brackets that hold
+    /// it, else its sentence; `None` when nothing is left.
+    pub fn fill_for_reading(&self, values: &Values) -> Option<String> {
+        let text = self.fill_with(values, |_| HOLE.to_string());
+        if text.contains(HOLE) { without_holes(&text) } else { Some(text) }
     }
+
+    /// Shows the template in the catalogue, where nothing has a value: variables are named, `<generator>`.
+    pub fn outline(&self) -> String {
+        self.fill_with(&Values::new(), |name| format!("<{}>", name.rsplit('.').next().unwrap_or(name)))
+    }
+
+    fn fill_with(&self, values: &Values, missing: impl Fn(&str) -> String) -> String {
+        let fill = |part: &Part| match part {
+            Part::Literal(text) => text.clone(),
+            Part::Optional(parts) => option(parts, values),
+            Part::Variable(name) => value(values, name).unwrap_or_else(|| missing(name)),
+        };
+        self.parts.iter().map(fill).collect()
+    }
+}
+
+/// Stands for a variable without a value; no recipe and no value has it.
+const HOLE: char = '\u{0}';
+
+/// A value as a reader sees it; an empty one says nothing.
+fn value(values: &Values, name: &str) -> Option<String> {
+    values.get(name).map(|value| value.to_text().replace(HOLE, " ")).filter(|text| !text.is_empty())
+}
+
+/// Takes out the brackets around holes, then the sentences that still have one.
+fn without_holes(text: &str) -> Option<String> {
+    let mut text = text.to_owned();
+    for (open, close) in [('(', ')'), ('（', '）')] {
+        let mut from = 0;
+        while let Some(start) = text[from..].find(open).map(|at| from + at) {
+            let Some(end) = text[start..].find(close).map(|at| start + at + close.len_utf8()) else { break };
+            if text[start..end].contains(HOLE) {
+                let before = text[..start].trim_end().len();
+                text.replace_range(before..end, "");
+                from = before;
+            } else {
+                from = start + open.len_utf8();
+            }
+        }
+    }
+    let ends = [". ", "。", "; ", "；"];
+    let mut left = String::new();
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let end = ends.iter().filter_map(|end| Some(rest.find(end)? + end.len())).min().unwrap_or(rest.len());
+        let (sentence, after) = rest.split_at(end);
+        if !sentence.contains(HOLE) {
+            left.push_str(sentence);
+        }
+        rest = after;
+    }
+    let left = left.trim().trim_end_matches([';', '；']);
+    (!left.is_empty()).then(|| left.to_owned())
 }
 
 fn variables_of(parts: &[Part]) -> Vec<&str> {
@@ -135,8 +181,8 @@ fn variables_of(parts: &[Part]) -> Vec<&str> {
 /// Fills an optional part; empty when a variable has no value.
 fn option(parts: &[Part], values: &Values) -> String {
     let template = Template { parts: parts.to_vec() };
-    if template.variables().all(|name| values.contains_key(name)) {
-        template.fill_for_reading(values)
+    if template.variables().all(|name| value(values, name).is_some()) {
+        template.fill_with(values, |_| String::new())
     } else {
         String::new()
     }
@@ -156,6 +202,12 @@ mod tests {
         assert_eq!(fill("${tree.all}").unwrap(), values["tree.all"]);
         assert_eq!(fill("-${a}: ${tree.all} $$5 $x").unwrap(), Value::Text("-x: 1, 2 $5 $x".into()));
         assert_eq!(fill("a$[ ${a}]$[ ${b}!]$[ ${a}${b}].").unwrap(), Value::Text("a x.".into()));
+        let read = |text: &str| Template::parse(text).unwrap().fill_for_reading(&values);
+        assert_eq!(read("Install ${a} (`${b}`), or not.").as_deref(), Some("Install x, or not."));
+        assert_eq!(read("安装 ${a}（${b}）。请看 ${b}。再来。").as_deref(), Some("安装 x。再来。"));
+        assert_eq!(read("Use `${b}`. Then ${a}.").as_deref(), Some("Then x."));
+        assert_eq!(read("f(x) with ${b}"), None);
+        assert_eq!(Template::parse("with ${q.b}").unwrap().outline(), "with <b>");
         assert_eq!(Template::parse("a$[b"), Err(TemplateError::UnclosedOption(1)));
         assert_eq!(fill("${b}"), Err(TemplateError::Unbound("b".into())));
         assert_eq!(Template::parse("a${b"), Err(TemplateError::Unclosed(1)));

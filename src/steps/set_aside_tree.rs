@@ -159,6 +159,18 @@ fn carry_settings(order: &Order<'_>, tree: &BuildTree, lowered: &mut Lowered) {
             format!("settings of the old build tree that are stale and not carried over: {list}"),
             format!("旧构建目录中已失效、不再沿用的设置：{list}"),
         ));
+        // A script that configures gives its settings again; what a person once typed is gone for good.
+        let is_typed = configure.is_some() || order.command.is_none();
+        let is_compiler = |entry: &&Entry| entry.name.starts_with("CMAKE_") && entry.name.ends_with("_COMPILER");
+        if is_typed || stale.iter().any(is_compiler) {
+            lowered.limits.push((
+                Applicability::Confirm,
+                Text::new(
+                    format!("what you gave to the old tree is not given again, since it leads nowhere: {list}"),
+                    format!("您为旧构建目录指定的设置已指向不存在的位置，不会再次传入：{list}"),
+                ),
+            ));
+        }
     }
     match configure.filter(|configure| configure.tree.is_some() && configure.source.is_some()) {
         Some(configure) => {

@@ -82,7 +82,8 @@ impl<'s> Story<'s> {
         self.fails();
         self.fails();
         let before = contents(&self.sandbox.project());
-        let mut args = vec!["run", "--yes"];
+        let mut args = vec!["run"];
+        args.extend((!flags.iter().any(|flag| flag.starts_with("--yes"))).then_some("--yes"));
         args.extend(flags);
         let done = self.fix_command(&args).expect(0).says(recipe);
         check(&done);

@@ -13,6 +13,7 @@ mod cmake_llvm;
 mod cmake_moved;
 mod cmake_products;
 mod cmake_tree;
+mod compiler_gone;
 mod conda_channel;
 mod conda_setup;
 mod custom_ops_environment;
@@ -26,7 +27,7 @@ mod libstdcxx;
 mod loader_symbol;
 mod memory;
 mod npu;
-pub(super) mod object_kind;
+pub(crate) mod object_kind;
 mod paths;
 mod pip_environment;
 mod pip_index;
@@ -148,6 +149,7 @@ const SUBJECTS: &[&[Question]] = &[
     cmake_moved::QUESTIONS,
     cmake_products::QUESTIONS,
     cmake_tree::QUESTIONS,
+    compiler_gone::QUESTIONS,
     conda_channel::QUESTIONS,
     conda_setup::QUESTIONS,
     extension_build::QUESTIONS,
