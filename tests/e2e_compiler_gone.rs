@@ -41,7 +41,7 @@ fn a_clang_that_is_gone_stays_a_clang() {
         let compiler = PathBuf::from(cached(&build, "CMAKE_CXX_COMPILER").unwrap());
         assert!(fs::canonicalize(compiler).unwrap().to_string_lossy().contains("clang"), "{}", done.stderr);
         assert_eq!(cached(&build, "MY_OPT").as_deref(), Some("7"));
-        assert!(done.stderr.contains("is configured with CMAKE_CXX_COMPILER="), "{}", done.stderr);
+        assert!(done.stderr.contains("meant is as_meant"), "{}", done.stderr);
         assert!(!done.stderr.contains("has its compilers"), "{}", done.stderr);
     });
 }
@@ -81,7 +81,12 @@ fn a_command_that_only_builds_is_told_which_compiler_there_is() {
 #[test]
 fn an_audit_finds_it_and_the_repair_by_name_asks() {
     let (sandbox, build) = built_and_gone("Ninja", Path::new("/usr/bin/g++"), "my-g++");
-    sandbox.fix(["audit"]).expect(1).says("cmake-compiler-gone").says("of the same family is here").does_not_say("librar");
+    sandbox
+        .fix(["audit"])
+        .expect(1)
+        .says("cmake-compiler-gone")
+        .says("of the same family is here")
+        .does_not_say("librar");
     sandbox.fix(["cmake-compiler-gone", "--yes"]).expect(1);
     assert!(build.join("CMakeCache.txt").exists());
     // Without a command there is none to give the compiler to: the user is told.

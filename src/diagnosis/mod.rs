@@ -175,6 +175,10 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
     let (answers, values) = interrogate(recipe, values, machine, evidence.command);
     let case = recipe.cases.iter().position(|case| holds(case, &answers, &values));
     let verdict = case.map_or(CaseVerdict::Possible, |at| recipe.cases[at].verdict);
+    let nothing_shown = matches!(verdict, CaseVerdict::Possible | CaseVerdict::Refuted);
+    if recipe.only_here && nothing_shown {
+        return None;
+    }
     if hits.is_empty() && (verdict == CaseVerdict::Possible || verdict == CaseVerdict::Refuted) {
         return None;
     }

@@ -34,6 +34,8 @@ pub struct Recipe {
     pub symptoms: Vec<Text>,
     /// Ids whose findings this one explains, so that they are not reported beside it.
     pub masks: Vec<String>,
+    /// Nothing is said unless this machine shows a cause: the signature's words are those of many other failures.
+    pub only_here: bool,
     /// What may be found without a log; `None` where only a log tells.
     pub audit: Option<Audit>,
     pub params: Vec<Param>,

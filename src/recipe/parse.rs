@@ -104,6 +104,7 @@ fn read(mut file: Reader<'_, '_>) -> Recipe {
         references: file.texts("references"),
         symptoms: file.tables("symptoms").into_iter().map(Reader::into_text).collect(),
         masks: file.texts("masks"),
+        only_here: file.flag("only_here"),
         audit: file.optional_table("audit").map(read_audit),
         params: file.tables("param").into_iter().map(read_param).collect(),
         signatures: file.tables("signature").into_iter().map(read_signature).collect(),

@@ -142,7 +142,9 @@ fn without_holes(text: &str) -> Option<String> {
         let mut from = 0;
         while let Some(start) = text[from..].find(open).map(|at| from + at) {
             let Some(end) = text[start..].find(close).map(|at| start + at + close.len_utf8()) else { break };
-            if text[start..end].contains(HOLE) {
+            // `$(…)` and `f(…)` are no remark in brackets.
+            let is_remark = open == '（' || text[..start].ends_with(char::is_whitespace);
+            if is_remark && text[start..end].contains(HOLE) {
                 let before = text[..start].trim_end().len();
                 text.replace_range(before..end, "");
                 from = before;
@@ -207,6 +209,7 @@ mod tests {
         assert_eq!(read("安装 ${a}（${b}）。请看 ${b}。再来。").as_deref(), Some("安装 x。再来。"));
         assert_eq!(read("Use `${b}`. Then ${a}.").as_deref(), Some("Then x."));
         assert_eq!(read("f(x) with ${b}"), None);
+        assert_eq!(read("Do ${a}. Then `$$(${b})`, too.").as_deref(), Some("Do x."));
         assert_eq!(Template::parse("with ${q.b}").unwrap().outline(), "with <b>");
         assert_eq!(Template::parse("a$[b"), Err(TemplateError::UnclosedOption(1)));
         assert_eq!(fill("${b}"), Err(TemplateError::Unbound("b".into())));

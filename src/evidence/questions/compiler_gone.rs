@@ -22,7 +22,11 @@ pub const QUESTIONS: &[Question] = &[
         about: "Finds compilers in the build tree's cache that are gone, and one of the same family that is here.",
         args: &[
             TREE,
-            ArgSpec { name: "tools", required: false, about: "The compilers that the log names; one of them must be it" },
+            ArgSpec {
+                name: "tools",
+                required: false,
+                about: "The compilers that the log names; one of them must be it",
+            },
         ],
         answers: &["same_family", "other_version", "no_replacement", "asked_for", "present", "no_tree"],
         values: &["gone", "entries", "was", "offer", "c", "cxx", "settings", "install", "source"],
@@ -148,8 +152,7 @@ fn replacement(host: &dyn Host, gone: &[Gone]) -> Option<(Kind, compilers::Pair)
     let kinds: Vec<&Kind> = gone.iter().filter_map(|gone| gone.kind.as_ref()).collect();
     let first = (*kinds.first()?).clone();
     let are_alike = kinds.iter().all(|kind| kind.family == first.family && kind.major() == first.major());
-    let prefixes_of =
-        |gone: &Gone| compilers::prefixes(&gone.path.file_name().unwrap_or_default().to_string_lossy());
+    let prefixes_of = |gone: &Gone| compilers::prefixes(&gone.path.file_name().unwrap_or_default().to_string_lossy());
     let prefixes = prefixes_of(gone.first()?);
     if kinds.len() != gone.len() || !are_alike || gone.iter().any(|gone| prefixes_of(gone) != prefixes) {
         return None;
@@ -165,10 +168,7 @@ fn asked_for(inquiry: &Inquiry<'_>, cache: &Cache, path: &Path) -> Option<Text> 
     let host = inquiry.host;
     let path = path.to_str()?;
     if inquiry.command.unwrap_or_default().iter().any(|word| word.to_string_lossy().contains(path)) {
-        return Some(Text::new(
-            format!("the command itself names {path}"),
-            format!("命令本身指定了 {path}"),
-        ));
+        return Some(Text::new(format!("the command itself names {path}"), format!("命令本身指定了 {path}")));
     }
     let names_it = |value: &str| value.split(char::is_whitespace).any(|word| word == path);
     let by_variable = host.env_names().into_iter().find(|name| {
@@ -199,7 +199,9 @@ fn install(host: &dyn Host, gone: &[Gone]) -> Option<String> {
     let distribution = Distribution::of(host);
     let packages: Vec<String> = match (family, &distribution) {
         (compilers::Family::Clang, known) => known.compilers(),
-        (compilers::Family::Gnu, Distribution::Debian { .. } | Distribution::Alpine) => vec!["gcc".into(), "g++".into()],
+        (compilers::Family::Gnu, Distribution::Debian { .. } | Distribution::Alpine) => {
+            vec!["gcc".into(), "g++".into()]
+        }
         (compilers::Family::Gnu, Distribution::Rpm { .. } | Distribution::Suse) => vec!["gcc".into(), "gcc-c++".into()],
         (compilers::Family::Gnu, Distribution::Arch) => vec!["gcc".into()],
         (compilers::Family::Gnu, Distribution::Unknown) => Vec::new(),

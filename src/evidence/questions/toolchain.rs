@@ -243,7 +243,8 @@ pub(super) fn folders_of_programs(host: &dyn Host) -> Vec<PathBuf> {
     let on_path = std::env::split_paths(&path).collect::<Vec<_>>();
     let named = toolchain_folders(host).into_iter().map(|(folder, _)| folder);
     let mut seen = BTreeSet::new();
-    let is_ours = |folder: &PathBuf| folder.is_absolute() && is_trusted(host, folder) && !is_device_compilers(host, folder);
+    let is_ours =
+        |folder: &PathBuf| folder.is_absolute() && is_trusted(host, folder) && !is_device_compilers(host, folder);
     on_path.into_iter().chain(named).filter(is_ours).filter(|folder| seen.insert(folder.clone())).collect()
 }
 
