@@ -61,7 +61,7 @@ fn a_plain_cmake_project_gets_the_folder_by_library_path() {
         let story = Story::new(&sandbox, ["bash", "-c", &line], "cannot find -loddlib");
         story.fails();
         let done = story.fix_command(&["run", "--yes"]).expect(0).says("tda-1.10").says("LIBRARY_PATH");
-        assert!(done.stderr.contains("/odd${LIBRARY_PATH:+:$LIBRARY_PATH}"), "{}", done.stderr);
+        assert!(done.stderr.contains("/odd\"${LIBRARY_PATH:+:$LIBRARY_PATH}\""), "{}", done.stderr);
         let build = sandbox.project().join("build");
         assert!(build.join("mini_ext.so").exists() && build.join("mini-opt").exists());
         fs::remove_dir_all(build).unwrap();

@@ -47,7 +47,7 @@ mod writing;
 use std::process::ExitCode;
 
 use crate::os::signals;
-use crate::recipe::Lang;
+use crate::recipe::{Lang, Text};
 use crate::report::{Failure, Outcome, Refusal};
 use args::Command;
 use session::Session;
@@ -116,6 +116,10 @@ pub fn main() -> ExitCode {
         }
     };
     let done = dispatch(&cli.command, &session);
+    let passed = matches!((&cli.command, &done), (Command::Run(_), Ok(Code::Exit(0))));
+    if looks_at_the_project(&cli.command) && !passed {
+        mention_a_path_that_is_no_text(&session);
+    }
     let flushed = output::finish();
     match (done, flushed) {
         (Ok(Code::Exit(code)), Ok(())) => ExitCode::from(code),
@@ -159,6 +163,29 @@ fn asks_programs(command: &Command) -> bool {
         | Command::EndProcess(_)
         | Command::Recipe(_)
         | Command::Demo(_) => false,
+    }
+}
+
+fn looks_at_the_project(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Apply(_)
+            | Command::Run(_)
+            | Command::Plan(_)
+            | Command::Diagnose(_)
+            | Command::Audit(_)
+            | Command::Report(_)
+    )
+}
+
+/// Recipes hold paths as text: where the project's is none, the machine answers nothing.
+fn mention_a_path_that_is_no_text(session: &Session) {
+    let project = session.project();
+    if project.as_path().to_str().is_none() {
+        session.say(&Text::new(
+            format!("note: the path of this project is not UTF-8 (`{project}`): `fix` finds and repairs nothing in it"),
+            format!("注意：此项目的路径不是 UTF-8（`{project}`），`fix` 无法在其中查找或修复问题"),
+        ));
     }
 }
 

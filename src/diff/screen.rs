@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::change::{
     AbsPath, Change, EnvEdit, FileImage, FileState, RemoveTree, Reversible, Run, TreeImage, TreeKind, WriteFile,
+    posix_prepend,
 };
 use crate::os::terminal::{decode_visibly, escape_for_terminal, escape_line};
 use crate::plan::{Plan, Precondition};
@@ -243,7 +244,7 @@ impl Screen<'_> {
         let (style, text) = match edit {
             EnvEdit::Set(value) => (ADDED, format!("+ export {name}={}", quoted(value))),
             EnvEdit::Unset => (REMOVED, format!("- unset {name}")),
-            EnvEdit::Prepend(folders) => (ADDED, format!("+ export {name}={}:\"${name}\"", quoted(&folders.join(":")))),
+            EnvEdit::Prepend(folders) => (ADDED, format!("+ {}", posix_prepend(name, &quoted(&folders.join(":"))))),
         };
         let text = self.bounded(&escape_line(&text));
         self.line(style, &format!("{indent}{text}"));

@@ -122,7 +122,7 @@ environment of the commands and of the re-run:
 + export FLAGS='-L/a -L/b'
 + export HF_TOKEN='<secret-1>'
 - unset LLVM_DIR
-+ export PATH=/opt/llvm/bin:\"$PATH\"
++ export PATH=/opt/llvm/bin\"${PATH:+:$PATH}\"
 then again, in python:
   pip install -e .
 note: the link stays

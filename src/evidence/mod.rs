@@ -29,6 +29,7 @@ pub mod mounts;
 pub mod npu_smi;
 pub mod other_builds;
 pub mod own_files;
+pub mod ownership;
 pub mod pip_config;
 pub mod pixi_files;
 pub mod ports;
