@@ -125,7 +125,12 @@ fn standing_hits<'a>(log: &'a LogScan, patterns: &[PatternOwner], recipe: &str) 
         .filter(|hit| {
             !of(Role::Veto).any(|veto| {
                 let owner = &patterns[veto.pattern];
-                let reach = u64::from(owner.lines);
+                // Where programs write by turns, only so many lines are the same program's.
+                let reach = u64::from(owner.lines) * u64::from(hit.programs);
+                // What another rank, container or job wrote says nothing about this one's failure.
+                if hit.program.is_other(veto.program) {
+                    return false;
+                }
                 let (back, ahead) = match owner.side {
                     Side::Before => (0, reach),
                     Side::After => (reach, 0),
@@ -154,11 +159,13 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
             Course::WentOn => {}
             Course::Ended => continue,
         }
-        hits.extend(standing.into_iter().map(|hit| (at, hit)));
         hits.extend(log.hits.iter().map(|hit| (at, hit)).filter(|(_, hit)| {
             let owner = &evidence.patterns[hit.pattern];
-            owner.recipe == recipe.id && owner.role == Role::Supporting
+            owner.recipe == recipe.id
+                && owner.role == Role::Supporting
+                && standing.iter().any(|failed| !failed.program.is_other(hit.program))
         }));
+        hits.extend(standing.into_iter().map(|hit| (at, hit)));
     }
     if hits.is_empty() && !evidence.logs.is_empty() {
         return None;
