@@ -157,7 +157,10 @@ fn without_holes(text: &str) -> Option<String> {
     let mut left = String::new();
     let mut rest = text.as_str();
     while !rest.is_empty() {
-        let end = ends.iter().filter_map(|end| Some(rest.find(end)? + end.len())).min().unwrap_or(rest.len());
+        // What is quoted is one word: `cd x; make`.
+        let is_outside = |at: &usize| rest[..*at].matches('`').count() % 2 == 0;
+        let found = ends.iter().flat_map(|end| rest.match_indices(end).map(|(at, end)| (at, at + end.len())));
+        let end = found.filter(|(at, _)| is_outside(at)).map(|(_, end)| end).min().unwrap_or(rest.len());
         let (sentence, after) = rest.split_at(end);
         if !sentence.contains(HOLE) {
             left.push_str(sentence);
@@ -209,6 +212,7 @@ mod tests {
         assert_eq!(read("安装 ${a}（${b}）。请看 ${b}。再来。").as_deref(), Some("安装 x。再来。"));
         assert_eq!(read("Use `${b}`. Then ${a}.").as_deref(), Some("Then x."));
         assert_eq!(read("f(x) with ${b}"), None);
+        assert_eq!(read("Do ${a}. Or `cd ${b}; make`; or not.").as_deref(), Some("Do x. or not."));
         assert_eq!(read("Do ${a}. Then `$$(${b})`, too.").as_deref(), Some("Do x."));
         assert_eq!(Template::parse("with ${q.b}").unwrap().outline(), "with <b>");
         assert_eq!(Template::parse("a$[b"), Err(TemplateError::UnclosedOption(1)));
