@@ -178,7 +178,7 @@ fn no_variable_is_ever_shown_by_its_name() {
                         // The words that a user is to replace stand in the recipe as they are.
                         let is_meant = written.contains(&shown);
                         assert!(is_meant || !said.contains(&shown), "{}/{}: {said}", recipe.id, case.name);
-                        let is_whole = said.matches('`').count() % 2 == 0 && !said.contains('\u{0}');
+                        let is_whole = said.matches('`').count().is_multiple_of(2) && !said.contains('\u{0}');
                         assert!(is_whole && !said.contains("``"), "{}/{}: {said}", recipe.id, case.name);
                     }
                     texts += 1;

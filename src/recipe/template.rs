@@ -158,7 +158,7 @@ fn without_holes(text: &str) -> Option<String> {
     let mut rest = text.as_str();
     while !rest.is_empty() {
         // What is quoted is one word: `cd x; make`.
-        let is_outside = |at: &usize| rest[..*at].matches('`').count() % 2 == 0;
+        let is_outside = |at: &usize| rest[..*at].matches('`').count().is_multiple_of(2);
         let found = ends.iter().flat_map(|end| rest.match_indices(end).map(|(at, end)| (at, at + end.len())));
         let end = found.filter(|(at, _)| is_outside(at)).map(|(_, end)| end).min().unwrap_or(rest.len());
         let (sentence, after) = rest.split_at(end);
