@@ -5,7 +5,7 @@ use crate::diagnosis::{Confidence, Finding};
 use crate::evidence::ProbeAnswer;
 use crate::evidence::log::{LogLine, LogScan};
 use crate::plan::{Plan, PlanError};
-use crate::recipe::{Applicability, Text};
+use crate::recipe::{Applicability, Case, Text};
 use crate::report::{self, CheckLine, Outcome, Refusal, RefusalReason, RepairLine};
 use crate::transaction::TransactionError;
 use crate::verify::Checked;
@@ -28,14 +28,14 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
         Confidence::Likely => report::Confidence::Likely,
         Confidence::Certain => report::Confidence::Certain,
     };
-    let general = finding.recipe.cause.clone();
-    let cause = finding.case().map_or(general, |case| case.says.fill(&finding.values));
-    let advice = finding.case().map(|case| case.advice.iter().map(|text| text.fill(&finding.values)).collect());
+    let cause = finding.says();
+    let told = |case: &Case| case.advice.iter().filter_map(|text| text.fill(&finding.values)).collect();
+    let advice = finding.case().map(told);
     let advice: Vec<Text> = plan.map(|plan| plan.advice.clone()).or(advice).unwrap_or_default();
     // Advice stands for the remedy only where `fix` does nothing itself; else the plan shows it beside what it does.
     let remedy = match advice.as_slice() {
-        [] => finding.recipe.remedy.clone(),
-        _ if plan.is_some_and(Plan::acts) => finding.recipe.remedy.clone(),
+        [] => finding.remedy().clone(),
+        _ if plan.is_some_and(Plan::acts) => finding.remedy().clone(),
         advice => join(advice),
     };
     report::Finding {
@@ -77,7 +77,7 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
             references: finding.recipe.references.clone(),
         },
         apply_with: apply_with(finding),
-        title: finding.recipe.title.clone(),
+        title: finding.title().clone(),
         cause,
         remedy,
         repair: plan.map(report::would_do).unwrap_or_default(),

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::log::{Hit, LogScan};
 use crate::evidence::{Host, Machine, ProbeAnswer, interrogate};
 use crate::recipe::{
-    Applicability, Case, CaseVerdict, Param, ParamKind, ParamSource, Recipe, Role, Side, Value, Values,
+    Applicability, Case, CaseVerdict, Param, ParamKind, ParamSource, Recipe, Role, Side, Text, Value, Values,
 };
 
 pub use audit::audit;
@@ -197,6 +197,10 @@ fn examine_as(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
     let (answers, values) = interrogate(recipe, values, machine, evidence.command);
     let case = recipe.cases.iter().position(|case| holds(case, &answers, &values));
     let verdict = case.map_or(CaseVerdict::Possible, |at| recipe.cases[at].verdict);
+    let nothing_shown = matches!(verdict, CaseVerdict::Possible | CaseVerdict::Refuted);
+    if recipe.only_here && nothing_shown {
+        return None;
+    }
     if hits.is_empty() && (verdict == CaseVerdict::Possible || verdict == CaseVerdict::Refuted) {
         return None;
     }
@@ -297,6 +301,21 @@ impl Finding {
     /// The case that was taken.
     pub fn case(&self) -> Option<&Case> {
         self.case.map(|at| &self.recipe.cases[at])
+    }
+
+    /// What is wrong here; in general where no case says.
+    pub fn says(&self) -> Text {
+        self.case().and_then(|case| case.says.fill(&self.values)).unwrap_or_else(|| self.recipe.cause.clone())
+    }
+
+    /// What it is called: by the case that was taken, else by the recipe.
+    pub fn title(&self) -> &Text {
+        self.case().and_then(|case| case.title.as_ref()).unwrap_or(&self.recipe.title)
+    }
+
+    /// What helps: by the case that was taken, else by the recipe.
+    pub fn remedy(&self) -> &Text {
+        self.case().and_then(|case| case.remedy.as_ref()).unwrap_or(&self.recipe.remedy)
     }
 
     /// The recipe's parameters that have a value, without probe values.

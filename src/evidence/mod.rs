@@ -10,6 +10,7 @@ pub mod cann_codes;
 pub mod cann_libraries;
 pub mod cann_version;
 pub mod cmake_presets;
+pub mod compilers;
 pub mod conda;
 pub mod cxx_names;
 pub mod elf;

@@ -17,6 +17,7 @@ const TOP_ORDER: &[&str] = &[
     "family",
     "applicability",
     "masks",
+    "only_here",
     "references",
     "symptoms",
     "title",
@@ -32,7 +33,8 @@ const TOP_ORDER: &[&str] = &[
 ];
 
 /// The order of fields in a case.
-const CASE_ORDER: &[&str] = &["name", "when", "verdict", "applicability", "says", "advice", "step", "verify"];
+const CASE_ORDER: &[&str] =
+    &["name", "when", "verdict", "applicability", "title", "remedy", "says", "advice", "step", "verify"];
 
 /// Checks all recipes of a folder and how they go together, or one file and how it goes with those beside it.
 /// Returns mistakes in the order of the files.

@@ -351,7 +351,7 @@ impl RecipePage {
                 .map(|case| CaseLine {
                     name: case.name.clone(),
                     applicability: case.applicability,
-                    says: case.says.fill(&std::collections::BTreeMap::new()),
+                    says: case.says.outline(),
                     steps: case.steps.iter().map(|step| step.verb.clone()).collect(),
                 })
                 .collect(),
