@@ -271,7 +271,9 @@ fn failed(session: &Session, error: &RollbackError) -> RollbackResult {
             result.group = Some(group.clone());
             result.refused.push(refusal(RefusalReason::Surroundings, None, None));
         }
-        RollbackError::Incomplete { group, .. } => {
+        RollbackError::Incomplete { group, left: _, kept } => {
+            writing::mention_kept(session, kept);
+            result.kept = kept.iter().map(ToString::to_string).collect();
             result.outcome = Outcome::NeedsAttention;
             result.exit_code = 2;
             result.group = Some(group.clone());

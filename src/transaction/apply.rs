@@ -3,11 +3,12 @@
 use super::journal::{Act, Begin, FORMAT, Lines, LockedRoot, Record, Scratch, SeenAt, Summary};
 use super::lock::Locks;
 use super::past::Past;
+use super::recovery::rolling_back;
 use super::saved::save;
-use super::seen::Seen;
 use super::set_aside::{self, Next, Stage};
 use super::state::{GroupDir, StateDir};
-use super::undo::{Present, Undone, undo};
+use super::strangers::displaced;
+use super::undo::{Undone, undo};
 use super::{
     Applied, Drift, Event, Order, Outcome, Proof, RESERVE, TransactionError, Version, Watch, refuse_mounts, run, write,
 };
@@ -154,6 +155,7 @@ pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(
         lock.anchor.as_path().is_dir() && roots.iter().any(is_relative)
     };
     for group in state.groups()? {
+        let is_rolling = rolling_back(&group).is_ok_and(|begun| begun.is_some());
         for journal in group.journals() {
             let past = match Past::read(&group, &journal) {
                 Err(TransactionError::Damaged { .. } | TransactionError::NewerFormat { .. })
@@ -163,7 +165,8 @@ pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(
                 }
                 past => past?,
             };
-            if past.is_some_and(|past| past.is_unfinished() && past.begin.locks.iter().any(overlap)) {
+            let is_cut_off = |past: &Past| past.is_unfinished() || (is_rolling && !past.closed);
+            if past.is_some_and(|past| is_cut_off(&past) && past.begin.locks.iter().any(overlap)) {
                 return Err(TransactionError::Unfinished(group.id));
             }
         }
@@ -293,17 +296,20 @@ impl Transaction {
         stop_if_interrupted(watch)?;
         let seen = self.look()?;
         self.note(Record::Committed { at: machine::now().as_nanos() as u64, seen })?;
+        // It stands, whether or not this can be written: without it the end of the journal is not watched over.
+        let number = self.past.number().parse().expect("a transaction is named by its number");
+        let _ = self.past.group.seal(number, &self.lines);
         // Only in the way from here on; the next prune finds it otherwise.
         let _ = self.past.group.folder().and_then(|folder| folder.remove_file(RESERVE.as_ref()));
         Ok(())
     }
 
     fn item(&self, index: usize, part: usize) -> String {
-        let n = self.past.begin.transaction.rsplit('.').next().unwrap_or_default();
-        format!("{n}-{index}-{part}")
+        format!("{}-{index}-{part}", self.past.number())
     }
 
     fn write(&mut self, change: usize, anchor: &AbsPath, file: &crate::change::WriteFile) -> Result<(), Stop> {
+        self.note(Record::Saving { change })?;
         let act = write::intend(&self.past.group, anchor, file, self.item(change, 0))?;
         self.note(Record::Intent { change, act: act.clone() })?;
         Ok(write::act(anchor, file, &act)?)
@@ -372,6 +378,7 @@ impl Transaction {
             places.extend(beside.map(|path| Scratch { anchor: anchor.clone(), path }));
         }
         let names: Vec<String> = (0..run.writes.len()).map(name).collect();
+        self.note(Record::Saving { change })?;
         if run.writes.iter().any(|path| path.as_path().is_dir()) {
             self.note(Record::Intent { change, act: Act::Scratch { places } })?;
         }
@@ -391,7 +398,9 @@ impl Transaction {
             self.note(Record::Child { process }).map_err(|error| error.to_string())
         });
         if let Some(process) = child {
-            self.note(Record::ChildGone { process })?;
+            // What cannot be looked at now is told from what the user makes later by nothing: an undo keeps it then.
+            let left = self.seen_at(run.writes.iter().cloned().zip(anchors.iter().cloned())).unwrap_or_default();
+            self.note(Record::ChildGone { process, left })?;
         }
         ran.map_err(Stop::Why)
     }
@@ -407,19 +416,22 @@ impl Transaction {
         }
         paths.sort();
         paths.dedup();
-        let mut seen = Vec::new();
-        for (path, anchor) in paths {
-            let at = Seen::record(group, &Place::find(&anchor, &path)?)?;
-            seen.push(SeenAt { anchor, path, seen: at });
-        }
-        Ok(seen)
+        self.seen_at(paths.into_iter())
+    }
+
+    fn seen_at(&self, paths: impl Iterator<Item = (AbsPath, AbsPath)>) -> Result<Vec<SeenAt>, TransactionError> {
+        paths.map(|(path, anchor)| SeenAt::record(&self.past.group, &anchor, &path)).collect()
     }
 
     fn undo(mut self, why: String, watch: &mut dyn Watch) -> Outcome {
-        match undo(&mut self.past, &mut self.lines, &why, Present::Unknown, watch) {
+        match undo(&mut self.past, &mut self.lines, &why, watch) {
             Ok(Undone { kept, left, failed }) if left.is_empty() && failed.is_empty() => Outcome::Undone { why, kept },
-            Ok(Undone { left, failed, .. }) => Outcome::NeedsAttention { why, left: [left, failed].concat() },
-            Err(error) => Outcome::NeedsAttention { why, left: vec![error.to_string()] },
+            Ok(Undone { kept, left, failed }) => {
+                Outcome::NeedsAttention { why, left: [left, failed].concat(), kept }
+            }
+            Err(error) => {
+                Outcome::NeedsAttention { why, left: vec![error.to_string()], kept: displaced(&self.past) }
+            }
         }
     }
 }

@@ -217,7 +217,7 @@ fn group_state(state: &StateDir, records: &[GroupRecord], pasts: &[Past]) -> Gro
         Some(GroupRecord::RolledBack { .. }) => return GroupState::RolledBack,
         Some(GroupRecord::RollingBack { .. }) if Locks::is_held(state, roots()) => return GroupState::AtWork,
         Some(GroupRecord::RollingBack { .. }) => return GroupState::RollingBack,
-        Some(GroupRecord::Created { .. } | GroupRecord::Pruned { .. }) | None => {}
+        Some(GroupRecord::Created { .. } | GroupRecord::Sealed { .. } | GroupRecord::Pruned { .. }) | None => {}
     }
     // Its process may live on without it, where a recovery is left to the next command.
     let mut unfinished = pasts.iter().filter(|past| past.is_unfinished()).peekable();
@@ -271,7 +271,10 @@ fn kept_bytes(group: &GroupDir, pasts: &[Past]) -> u64 {
 fn age(group: &GroupDir, summary: &GroupSummary, now: Duration) -> Duration {
     let undone_at = group.records().unwrap_or_default().into_iter().rev().find_map(|record| match record {
         GroupRecord::RolledBack { at } => Some(Duration::from_nanos(at)),
-        GroupRecord::Created { .. } | GroupRecord::RollingBack { .. } | GroupRecord::Pruned { .. } => None,
+        GroupRecord::Created { .. }
+        | GroupRecord::Sealed { .. }
+        | GroupRecord::RollingBack { .. }
+        | GroupRecord::Pruned { .. } => None,
     });
     let since = if summary.newcomers.is_empty() { None } else { undone_at };
     now.saturating_sub(since.unwrap_or(summary.at))

@@ -26,6 +26,7 @@ mod seen;
 mod set_aside;
 mod snapshot;
 mod state;
+mod strangers;
 mod undo;
 mod write;
 
@@ -96,8 +97,8 @@ pub enum Outcome {
     Committed { transaction: String },
     /// All is as before. `kept` names what was built meanwhile and moved out of the way.
     Undone { why: String, kept: Vec<AbsPath> },
-    /// Not all could be undone; `left` has a sentence for each thing.
-    NeedsAttention { why: String, left: Vec<String> },
+    /// Not all could be undone; `left` has a sentence for each thing, `kept` names what was moved out of the way.
+    NeedsAttention { why: String, left: Vec<String>, kept: Vec<AbsPath> },
 }
 
 /// Progress, for the person who waits.

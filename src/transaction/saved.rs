@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::TransactionError;
 use super::seen::Seen;
+use super::strangers::Known;
 use super::snapshot::{self, SavedTree};
 use super::state::GroupDir;
 use crate::change::AbsPath;
@@ -56,15 +56,6 @@ pub struct SavedFile {
     pub hash: String,
     pub status: Status,
     pub attributes: Vec<(Name, Name)>,
-}
-
-/// What an undo met at a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Met {
-    /// Known content, or nothing: it may be replaced.
-    Ours,
-    /// Somebody else's: it was moved here first.
-    Kept(AbsPath),
 }
 
 /// Copies the bytes of a file into `blobs/` and returns their hash.
@@ -162,14 +153,24 @@ pub(crate) fn save(
     Ok(Save { anchor: anchor.clone(), path: path.clone(), name, before })
 }
 
-/// Puts back what was saved. May be repeated. Returns the names of files whose former content is lost because
-/// they were changed in place.
-pub(crate) fn restore(group: &GroupDir, save: &Save) -> Result<Vec<String>, TransactionError> {
+/// Puts back what was saved; what is somebody's there is moved away first. May be repeated. Returns the names of
+/// files whose former content is lost because they were changed in place.
+pub(crate) fn restore(
+    group: &GroupDir,
+    save: &Save,
+    known: &Known,
+    also: &[&Seen],
+) -> Result<Vec<String>, TransactionError> {
     let place = match (Place::find(&save.anchor, &save.path)?, &save.before) {
         (Found::Here(place), _) => place,
         (Found::NoParent { .. }, Saved::Absent) => return Ok(Vec::new()),
         (Found::NoParent { .. }, _) => Place::make(&save.anchor, &save.path, 0o777)?,
     };
+    let is_folder = |there: Option<Status>| there.is_some_and(|there| there.kind == Kind::Folder);
+    // In a folder each entry is looked at on its own.
+    if !(matches!(save.before, Saved::Tree(_)) && is_folder(place.status()?)) {
+        known.keep_stranger(save, &place, also)?;
+    }
     let here = place.status()?;
     match &save.before {
         Saved::Absent => {
@@ -177,7 +178,7 @@ pub(crate) fn restore(group: &GroupDir, save: &Save) -> Result<Vec<String>, Tran
             place.folder.sync()?;
         }
         Saved::File(file) => {
-            if here.is_some_and(|here| here.kind == Kind::Folder) {
+            if is_folder(here) {
                 trees::remove(&place.folder, &place.name)?;
             }
             restore_file(group, &place, file, &save.name)?;
@@ -191,7 +192,7 @@ pub(crate) fn restore(group: &GroupDir, save: &Save) -> Result<Vec<String>, Tran
                 place.folder.sync()?;
             }
         }
-        Saved::Tree(tree) => return snapshot::restore(group, save, &place, tree),
+        Saved::Tree(tree) => return snapshot::restore(group, save, &place, tree, &mut known.in_folder(save)),
     }
     Ok(Vec::new())
 }
@@ -239,21 +240,6 @@ pub(crate) fn restore_file(
     Ok(folder.sync()?)
 }
 
-/// Removes the links that were kept of what is back now; the copies in `blobs/` stay.
-pub(crate) fn let_go(group: &GroupDir, save: &Save) -> Result<(), TransactionError> {
-    for inner in ["kept", "snapshots"] {
-        let links = match group.folder()?.open_child(inner.as_ref()) {
-            Err(error) if error.errno() == Some(Errno::NOENT) => continue,
-            opened => opened?,
-        };
-        if links.status(save.name.as_ref())?.is_some() {
-            trees::remove(&links, save.name.as_ref())?;
-            links.sync()?;
-        }
-    }
-    Ok(())
-}
-
 /// The name of a file that is being written beside its final place.
 pub(crate) fn temporary_name(group: &GroupDir, name: &str) -> String {
     format!(".fix-{}-{name}.tmp", group.id)
@@ -278,32 +264,4 @@ pub(crate) fn dress(folder: &Folder, name: &OsStr, saved: &SavedFile) -> Result<
         folder.set_mode(name, status.mode)?;
     }
     folder.set_times(name, status.accessed, status.modified)
-}
-
-/// Moves what nobody of us put at a path into the group's folder, before an undo replaces it.
-pub(crate) fn keep_stranger(
-    group: &GroupDir,
-    place: &Place,
-    name: &str,
-    known: &[&Seen],
-) -> Result<Met, TransactionError> {
-    let present = Seen::at(&place.folder, &place.name)?;
-    if known.contains(&&present) {
-        return Ok(Met::Ours);
-    }
-    let displaced = group.inner("displaced")?;
-    let free = (1..).map(|n| format!("{name}-{n}")).find(|name| !displaced.join(name.as_ref()).as_path().exists());
-    let free = free.expect("one of the names is free");
-    let to = displaced.join(free.as_ref());
-    match place.folder.rename(&place.name, &displaced, free.as_ref()) {
-        Ok(()) => {}
-        Err(error) if error.is_cross_device() => {
-            trees::copy(&place.folder, &place.name, &displaced, free.as_ref(), &mut |_| Ok(()))?;
-            displaced.sync_file_system()?;
-            trees::remove(&place.folder, &place.name)?;
-        }
-        Err(error) => return Err(error.into()),
-    }
-    displaced.sync()?;
-    Ok(Met::Kept(to))
 }

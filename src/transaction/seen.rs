@@ -12,7 +12,7 @@ use super::saved::{hash_file, read_blob, store_bytes};
 use super::state::GroupDir;
 use crate::change::FileState;
 use crate::os::Name;
-use crate::os::files::{FileError, FileTime, Folder, Kind};
+use crate::os::files::{FileError, FileTime, Folder, Kind, Status};
 use crate::os::trees::{Descend, Found, Place, walk};
 
 /// What stands at a path.
@@ -36,12 +36,42 @@ pub enum Seen {
 
 /// One line of a folder's listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Listed {
-    path: Name,
+pub(crate) struct Listed {
+    pub path: Name,
     kind: Kind,
     mode: u32,
     len: u64,
     modified: Option<FileTime>,
+}
+
+impl Listed {
+    fn of(path: Name, status: &Status) -> Self {
+        // A folder's own size and time change with its byte code caches.
+        let is_folder = status.kind == Kind::Folder;
+        Listed {
+            path,
+            kind: status.kind,
+            mode: status.mode,
+            len: if is_folder { 0 } else { status.len },
+            modified: (!is_folder).then_some(status.modified),
+        }
+    }
+
+    /// Says whether an entry is as it was listed.
+    pub fn is(&self, status: &Status) -> bool {
+        *self == Listed::of(self.path.clone(), status)
+    }
+}
+
+/// Reads the listing of a folder that was seen; what is no folder has none.
+pub(crate) fn listed(group: &GroupDir, seen: &Seen) -> Vec<Listed> {
+    let Seen::Folder { listing } = seen else { return Vec::new() };
+    let text = read_blob(group, listing, u64::MAX - 1).filter(|text| blake3::hash(text).to_hex().as_str() == listing);
+    lines(&text.unwrap_or_default()).collect()
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = Listed> {
+    serde_json::Deserializer::from_slice(text).into_iter::<Listed>().map_while(Result::ok)
 }
 
 /// Files that are too large to be shown in a diff are only named.
@@ -143,15 +173,7 @@ fn list(folder: &Folder) -> Result<Vec<u8>, FileError> {
         if name == "__pycache__" {
             return Ok(Descend::Skip);
         }
-        // A folder's own size and time change with its byte code caches.
-        let is_folder = status.kind == Kind::Folder;
-        let line = Listed {
-            path: Name::new(path),
-            kind: status.kind,
-            mode: status.mode,
-            len: if is_folder { 0 } else { status.len },
-            modified: (!is_folder).then_some(status.modified),
-        };
+        let line = Listed::of(Name::new(path), status);
         serde_json::to_writer(&mut text, &line).expect("a listing holds nothing that JSON cannot express");
         text.push(b'\n');
         Ok(Descend::Into)
@@ -160,14 +182,9 @@ fn list(folder: &Folder) -> Result<Vec<u8>, FileError> {
 }
 
 fn differing(before: &[u8], after: &[u8]) -> Vec<PathBuf> {
-    let lines = |text: &[u8]| -> BTreeMap<Name, Listed> {
-        serde_json::Deserializer::from_slice(text)
-            .into_iter::<Listed>()
-            .map_while(Result::ok)
-            .map(|line| (line.path.clone(), line))
-            .collect()
-    };
-    let (before, after) = (lines(before), lines(after));
+    let by_path =
+        |text: &[u8]| -> BTreeMap<Name, Listed> { lines(text).map(|line| (line.path.clone(), line)).collect() };
+    let (before, after) = (by_path(before), by_path(after));
     let mut changed: Vec<PathBuf> = before
         .iter()
         .filter(|(path, line)| after.get(*path) != Some(*line))

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 
 use super::TransactionError;
-use super::journal::{FORMAT, GroupRecord, Lines, read};
+use super::journal::{FORMAT, GroupRecord, Lines, Record, parts, read};
 use super::past::Past;
 use crate::change::AbsPath;
 use crate::os::files::{FileError, Folder};
@@ -141,7 +141,7 @@ impl GroupDir {
         if !path.as_path().exists() {
             return Ok(Vec::new());
         }
-        Ok(read(&path)?.0)
+        Ok(read(&path)?.records)
     }
 
     /// Says whether an unreadable group may be about these folders: by the project in its first line, whatever
@@ -153,7 +153,7 @@ impl GroupDir {
         }
         let text = std::fs::read(self.path.resolve("group.jsonl")).unwrap_or_default();
         let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        serde_json::from_slice::<Head>(first)
+        serde_json::from_slice::<Head>(parts(first).0)
             .is_ok_and(|head| roots.iter().any(|root| root.is_within(&head.root) || head.root.is_within(root)))
     }
 
@@ -174,6 +174,14 @@ impl GroupDir {
     pub fn append(&self, record: &GroupRecord) -> Result<(), TransactionError> {
         let (mut lines, _) = Lines::reopen(&self.path.resolve("group.jsonl"))?;
         lines.append(record)
+    }
+
+    /// Records that a transaction is committed with the last line of its journal.
+    pub fn seal(&self, transaction: usize, lines: &Lines<Record>) -> Result<(), TransactionError> {
+        match lines.seal() {
+            Some(seal) => self.append(&GroupRecord::Sealed { transaction, seal: seal.to_owned() }),
+            None => Ok(()),
+        }
     }
 
     /// The journals of its transactions, in order.

@@ -6,6 +6,8 @@ mod crash;
 mod files;
 mod in_place;
 mod kill;
+#[cfg(debug_assertions)]
+mod later_work;
 mod places;
 mod repairs;
 mod traces;
