@@ -226,30 +226,32 @@ fn what_is_written_while_a_rollback_is_at_work_is_kept() {
     assert_nothing_lost(&project, &["setup.py"], &done.kept, "meanwhile");
 }
 
-/// What a forced rollback saved is not kept a second time, and comes back by name.
+/// A project whose forced rollback was cut off right after it began.
+fn begun_by_force() -> Project {
+    for at in 20.. {
+        let mut project = Project::new();
+        project.write("setup.py", Some(("new line\n", 0o644)));
+        let id = commit(&project);
+        fs::write(project.path("setup.py"), "my own words\n").unwrap();
+        let which = Which::NewestIn(project.root());
+        let over = dies_at(at, || {
+            let _ = roll_back(&project.state(), &which, OnDrift::SaveFirst, &mut Unwatched);
+        });
+        assert!(!over, "it never began");
+        let own = project.state().path().as_path().join("groups").join(&id).join("group.jsonl");
+        let text = fs::read_to_string(own).unwrap();
+        if text.contains("rolling-back") && text.ends_with('\n') {
+            return project;
+        }
+    }
+    unreachable!("there is no last step")
+}
+
+/// What a forced rollback saved is not kept a second time.
 #[test]
 fn a_forced_rollback_that_was_cut_off_keeps_what_came_after_it() {
     for later in [false, true] {
-        let mut project = Project::new();
-        project.write("setup.py", Some(("new line\n", 0o644)));
-        commit(&project);
-        fs::write(project.path("setup.py"), "my own words\n").unwrap();
-        let which = Which::NewestIn(project.root());
-        let mut at = 20;
-        loop {
-            // Until the rollback has begun, and no further.
-            let over = dies_at(at, || {
-                let _ = roll_back(&project.state(), &which, OnDrift::SaveFirst, &mut Unwatched);
-            });
-            assert!(!over, "it never began");
-            let begun = build_fix::transaction::pending(&project.state()).unwrap();
-            if begun.iter().any(|one| one.what == build_fix::transaction::Interrupted::Rollback) {
-                break;
-            }
-            // What was saved in vain is dropped.
-            finish(&project, "not begun");
-            at += 1;
-        }
+        let project = begun_by_force();
         assert_eq!(fs::read_to_string(project.path("setup.py")).unwrap(), "my own words\n");
         if later {
             fs::write(project.path("setup.py"), words("setup.py")).unwrap();
