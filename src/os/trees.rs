@@ -354,20 +354,14 @@ pub fn copy_bytes(from: &Folder, name: &OsStr, to: &mut std::fs::File) -> io::Re
 /// Gives a copy the owner, attributes, mode and times of its source; the times last.
 fn dress(from: &Folder, name: &OsStr, to: &Folder, to_name: &OsStr, status: &Status) -> Result<(), FileError> {
     let there = to.status(to_name)?.ok_or_else(|| to.error("inspect", to_name, io::Error::from(Errno::NOENT)))?;
-    let is_foreign = (there.user, there.group) != (status.user, status.group);
-    if is_foreign {
+    if (there.user, there.group) != (status.user, status.group) {
         to.set_owner(to_name, status.user, status.group)?;
     }
     if matches!(status.kind, Kind::File | Kind::Folder) {
-        let present = to.attributes(to_name);
-        for (key, value) in from.attributes(name) {
-            if !present.contains(&(key.clone(), value.clone())) {
-                to.set_attribute(to_name, &key, &value)?;
-            }
-        }
+        to.set_attributes(to_name, &from.attributes(name))?;
     }
-    // A change of owner takes the set-user-id bit away.
-    if status.kind != Kind::Link && (is_foreign || there.mode != status.mode) {
+    // A change of owner takes the set-user-id bit away, an access list changes the rights of the group.
+    if status.kind != Kind::Link && to.status(to_name)?.is_none_or(|there| there.mode != status.mode) {
         to.set_mode(to_name, status.mode)?;
     }
     if there.modified != status.modified {

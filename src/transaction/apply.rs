@@ -184,7 +184,9 @@ fn check(state: &StateDir, changes: &[Change], anchors: &[Vec<AbsPath>]) -> Resu
         let is_fresh = |path: &AbsPath| !earlier.iter().any(|other| path.is_within(other) || other.is_within(path));
         match change {
             Change::WriteFile(write) if is_fresh(&write.path) => {
-                drifts.extend(write::drift(&no_group, write, &Place::find(&anchors[0], &write.path)?)?);
+                let found = Place::find(&anchors[0], &write.path)?;
+                drifts.extend(write::drift(&no_group, write, &found)?);
+                refuse_pinned(&found, &write.path)?;
             }
             Change::RemoveTree(tree) => {
                 if state.path().is_within(&tree.path) {
@@ -206,6 +208,18 @@ fn check(state: &StateDir, changes: &[Change], anchors: &[Vec<AbsPath>]) -> Resu
         earlier.extend(change.touches());
     }
     if drifts.is_empty() { Ok(()) } else { Err(TransactionError::Drift(drifts)) }
+}
+
+/// Refuses what could be neither replaced nor put back, before anything is begun.
+fn refuse_pinned(found: &Found, path: &AbsPath) -> Result<(), TransactionError> {
+    let (folder, name) = match found {
+        Found::Here(place) => (&place.folder, &place.name),
+        Found::NoParent { folder, missing, name } => (folder, missing.first().unwrap_or(name)),
+    };
+    match folder.why_not_replaceable(name)? {
+        Some(why) => Err(TransactionError::Pinned { path: path.clone(), why }),
+        None => Ok(()),
+    }
 }
 
 fn tree_drift(anchor: &AbsPath, tree: &RemoveTree) -> Result<Option<Drift>, TransactionError> {

@@ -10,8 +10,9 @@ use super::past::Past;
 use super::state::{GroupDir, StateDir};
 use super::{Title, newcomers, refuse_mounts, undo};
 use crate::change::AbsPath;
+use crate::os::files::{FileError, Folder, Kind};
 use crate::os::machine;
-use crate::os::trees;
+use crate::os::trees::{self, Descend};
 
 /// One invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,10 +191,9 @@ fn lost_head(
     pasts: Result<Vec<Past>, TransactionError>,
     unreadable: impl Fn(TransactionError) -> GroupSummary,
 ) -> Option<GroupSummary> {
-    let is_own = |name: &std::ffi::OsString| name == "group.jsonl" || name == super::RESERVE;
-    match group.folder().and_then(|folder| folder.names()) {
-        Ok(names) if names.iter().all(is_own) => return None,
-        Ok(_) => {}
+    match is_bare(group) {
+        Ok(true) => return None,
+        Ok(false) => {}
         Err(error) => return Some(unreadable(error.into())),
     }
     let why = TransactionError::Refused(format!("`{}` is gone or empty", group.path.resolve("group.jsonl")));
@@ -207,6 +207,16 @@ fn lost_head(
         },
         None => summary,
     })
+}
+
+/// Says whether a group's folder has nothing but what a group begins with: its own file and empty folders.
+fn is_bare(group: &GroupDir) -> Result<bool, FileError> {
+    let mut is_bare = true;
+    trees::walk::<FileError>(&group.folder()?, &mut |_, name, _, status| {
+        is_bare &= status.kind == Kind::Folder || name == "group.jsonl" || name == super::RESERVE;
+        Ok(if is_bare { Descend::Into } else { Descend::Skip })
+    })?;
+    Ok(is_bare)
 }
 
 fn group_state(state: &StateDir, records: &[GroupRecord], pasts: &[Past]) -> GroupState {
@@ -283,6 +293,7 @@ fn age(group: &GroupDir, summary: &GroupSummary, now: Duration) -> Duration {
 /// Forgets the oldest groups until the limits hold. What was cut off is never forgotten.
 pub fn prune(state: &StateDir, limits: &Limits) -> Result<Pruned, TransactionError> {
     let mut pruned = Pruned::default();
+    empty_forgotten(state)?;
     let now = machine::now();
     let (mut kept, mut bytes) = (0, 0);
     // One that cannot be forgotten is no reason to keep all the others.
@@ -349,7 +360,7 @@ fn is_young(group: &GroupDir, now: Duration) -> bool {
 }
 
 fn forget(state: &StateDir, group: &GroupDir) -> Result<(), TransactionError> {
-    let groups = crate::os::files::Folder::open(&state.path().resolve("groups"))?;
+    let groups = Folder::open(&state.path().resolve("groups"))?;
     refuse_mounts(&group.path)?;
     for journal in group.journals() {
         // Before it counts as forgotten.
@@ -364,6 +375,22 @@ fn forget(state: &StateDir, group: &GroupDir) -> Result<(), TransactionError> {
         let Some(past) = Past::read(group, &journal)? else { continue };
         undo::discard(&past)?;
     }
-    trees::remove(&groups, group.id.as_ref())?;
-    Ok(groups.sync()?)
+    // Out of the list as a whole: what is deleted half-way is no group any more.
+    let forgotten = state.create()?.create_or_open(FORGOTTEN.as_ref(), 0o700)?;
+    trees::remove(&forgotten, group.id.as_ref())?;
+    groups.rename(group.id.as_ref(), &forgotten, group.id.as_ref())?;
+    groups.sync()?;
+    Ok(trees::remove(&forgotten, group.id.as_ref())?)
+}
+
+/// Where groups go to be deleted, beside those that there are.
+const FORGOTTEN: &str = "forgotten";
+
+/// Deletes what was cut off while it was deleted.
+fn empty_forgotten(state: &StateDir) -> Result<(), TransactionError> {
+    let Ok(folder) = Folder::open(&state.path().resolve(FORGOTTEN)) else { return Ok(()) };
+    for name in folder.names()? {
+        trees::remove(&folder, &name)?;
+    }
+    Ok(())
 }

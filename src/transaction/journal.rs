@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TransactionError;
 use super::saved::Save;
-use super::seen::Seen;
+use super::seen::{Rights, Seen};
 use super::set_aside::SetAside;
 use super::state::GroupDir;
 use crate::change::{AbsPath, Reversible};
@@ -215,13 +215,16 @@ pub struct SeenAt {
     pub anchor: AbsPath,
     pub path: AbsPath,
     pub seen: Seen,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rights: Option<Rights>,
 }
 
 impl SeenAt {
     /// Looks at a path, as a later comparison needs it.
     pub(crate) fn record(group: &GroupDir, anchor: &AbsPath, path: &AbsPath) -> Result<Self, TransactionError> {
-        let seen = Seen::record(group, &Place::find(anchor, path)?)?;
-        Ok(Self { anchor: anchor.clone(), path: path.clone(), seen })
+        let found = Place::find(anchor, path)?;
+        let seen = Seen::record(group, &found)?;
+        Ok(Self { anchor: anchor.clone(), path: path.clone(), seen, rights: Rights::find(&found) })
     }
 }
 

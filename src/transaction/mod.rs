@@ -56,7 +56,7 @@ pub(crate) use mounts::refuse_mounts;
 pub(crate) use past::Past;
 pub(crate) use recovery::{SAVES, Trust, finish_rollback, recover_one, roots_of};
 pub(crate) use saved::{Saved, save};
-pub(crate) use seen::{Seen, present_version};
+pub(crate) use seen::{Rights, Seen, present_version};
 pub(crate) use set_aside::SetAside;
 pub(crate) use snapshot::{changed_in_place, place_beside};
 pub(crate) use state::GroupDir;

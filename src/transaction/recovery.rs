@@ -4,6 +4,7 @@
 //! the files.
 
 use super::apply::locked_root;
+use super::damage::refuse_damage;
 use super::history::root_of;
 use super::journal::{Act, GroupRecord, Lines, Record, SeenAt};
 use super::lock::Locks;
@@ -78,6 +79,9 @@ pub fn pending(state: &StateDir) -> Result<Vec<Unfinished>, TransactionError> {
     let mut all = Vec::new();
     for group in state.groups()? {
         let (Ok(rollback), Ok(pasts)) = (rolling_back(&group), unfinished(&group)) else { continue };
+        if (rollback.is_some() || !pasts.is_empty()) && refuse_damage(&group).is_err() {
+            continue;
+        }
         if rollback.is_some() && !Locks::is_held(state, roots_of(&group)?.iter()) {
             all.extend(describe(&group, None, Interrupted::Rollback));
         }
@@ -109,6 +113,7 @@ pub fn recover(state: &StateDir, scope: &Scope, watch: &mut dyn Watch) -> Result
         if let Some(begun) = rolling_back(group)?
             && let Some(unfinished) = describe(group, None, Interrupted::Rollback)
         {
+            refuse_damage(group)?;
             let outcome = finish(state, group, &begun, watch)?;
             met.push(Recovered { unfinished, outcome });
         }
@@ -117,6 +122,7 @@ pub fn recover(state: &StateDir, scope: &Scope, watch: &mut dyn Watch) -> Result
     for group in groups.iter().rev() {
         for past in unfinished(group)?.into_iter().rev() {
             let Some(described) = describe(group, Some(&past), Interrupted::Repair) else { continue };
+            refuse_damage(group)?;
             let outcome = match &past.begin.saves_for {
                 Some(other) => settle_save(state, group, &past, other)?,
                 None => recover_one(state, group, &past, Trust::SameBoot, watch)?,

@@ -205,16 +205,16 @@ pub(crate) fn restore_file(
     name: &str,
 ) -> Result<(), TransactionError> {
     let (folder, status) = (&place.folder, &saved.status);
-    let kept = group.inner("kept")?;
-    let temporary = temporary_name(group, name);
-    folder.remove_file(temporary.as_ref())?;
     // The very file, when it is still there and nobody changed it through another name.
     let is_it =
         |there: Option<Status>| there.is_some_and(|there| (there.device, there.inode) == (status.device, status.inode));
     if is_it(folder.status(&place.name)?) && hash_file(folder, &place.name).is_ok_and(|hash| hash == saved.hash) {
-        dress(folder, &place.name, saved)?;
-        return Ok(folder.sync()?);
+        // It may be another's, or locked: what is as it was is not set again.
+        return Ok(dress(folder, &place.name, saved)?);
     }
+    let kept = group.inner("kept")?;
+    let temporary = temporary_name(group, name);
+    folder.remove_file(temporary.as_ref())?;
     if is_it(kept.status(name.as_ref())?) && hash_file(&kept, name.as_ref()).is_ok_and(|hash| hash == saved.hash) {
         // By a link and a move over the old name, so that the path is never without a file.
         match kept.link(name.as_ref(), folder, temporary.as_ref()) {
@@ -245,23 +245,26 @@ pub(crate) fn temporary_name(group: &GroupDir, name: &str) -> String {
     format!(".fix-{}-{name}.tmp", group.id)
 }
 
-/// Gives a file the owner, attributes, mode and times that were saved; the times last.
+/// Gives a file the owner, attributes, mode and times that were saved; the times last. What is so already is left
+/// alone, what a new file got from its folder is taken away.
 pub(crate) fn dress(folder: &Folder, name: &OsStr, saved: &SavedFile) -> Result<(), FileError> {
     let status = &saved.status;
     let there = folder.status(name)?.ok_or_else(|| folder.error("inspect", name, io::ErrorKind::NotFound.into()))?;
-    let is_foreign = (there.user, there.group) != (status.user, status.group);
-    if is_foreign {
+    if (there.user, there.group) != (status.user, status.group) {
         folder.set_owner(name, status.user, status.group)?;
     }
-    let present = folder.attributes(name);
-    for (key, value) in &saved.attributes {
-        if !present.iter().any(|(k, v)| *k == key.0 && v == value.as_bytes()) {
-            folder.set_attribute(name, &key.0, value.as_bytes())?;
-        }
-    }
-    // A change of owner takes the set-user-id bit away.
-    if is_foreign || there.mode != status.mode {
+    let saved: Vec<_> = saved.attributes.iter().map(|(key, value)| (key.0.clone(), value.as_bytes().to_vec())).collect();
+    folder.set_attributes(name, &saved)?;
+    // A change of owner takes the set-user-id bit away, an access list changes the rights of the group.
+    if folder.status(name)?.is_none_or(|there| there.mode != status.mode) {
         folder.set_mode(name, status.mode)?;
     }
-    folder.set_times(name, status.accessed, status.modified)
+    if there.modified != status.modified {
+        return folder.set_times(name, status.accessed, status.modified);
+    }
+    if there.accessed != status.accessed {
+        // It was read in order to be compared; nobody needs that undone.
+        let _ = folder.set_times(name, status.accessed, status.modified);
+    }
+    Ok(())
 }

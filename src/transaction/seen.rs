@@ -12,7 +12,7 @@ use super::saved::{hash_file, read_blob, store_bytes};
 use super::state::GroupDir;
 use crate::change::FileState;
 use crate::os::Name;
-use crate::os::files::{FileError, FileTime, Folder, Kind, Status};
+use crate::os::files::{ACCESS_LIST, FileError, FileTime, Folder, Kind, Status};
 use crate::os::trees::{Descend, Found, Place, walk};
 
 /// What stands at a path.
@@ -32,6 +32,31 @@ pub enum Seen {
         listing: String,
     },
     Other,
+}
+
+/// Whose a file is, and to whom an access list gives more: not content, and yet not to be set back unasked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rights {
+    pub user: u32,
+    pub group: u32,
+    /// The hash of the access list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<String>,
+}
+
+impl Rights {
+    /// Looks at a file; what is no file has none that are watched over.
+    pub(crate) fn find(found: &Found) -> Option<Rights> {
+        let Found::Here(Place { folder, name }) = found else { return None };
+        let status = folder.status(name).ok().flatten().filter(|status| status.kind == Kind::File)?;
+        Some(Rights::of(&status, folder.attributes(name).iter().map(|(key, value)| (key.as_os_str(), &**value))))
+    }
+
+    pub(crate) fn of<'a>(status: &Status, mut attributes: impl Iterator<Item = (&'a OsStr, &'a [u8])>) -> Rights {
+        let list = attributes.find(|(key, _)| *key == ACCESS_LIST);
+        let list = list.map(|(_, list)| blake3::hash(list).to_hex().to_string());
+        Rights { user: status.user, group: status.group, list }
+    }
 }
 
 /// One line of a folder's listing.

@@ -4,6 +4,8 @@ mod afterwards;
 #[cfg(debug_assertions)]
 mod crash;
 mod files;
+#[cfg(debug_assertions)]
+mod guards;
 mod in_place;
 mod kill;
 #[cfg(debug_assertions)]
