@@ -426,7 +426,7 @@ fn a_patch_and_the_fixes_of_sarif_are_the_repair() {
 fn each_of_several_trees_has_its_own_finding_and_its_own_repair() {
     let sandbox = Sandbox::new();
     sandbox.write("CMakeLists.txt", "project(demo C)\n");
-    let tools = "CMAKE_AR:FILEPATH=/gone/llvm-ar\nCMAKE_C_COMPILER:FILEPATH=/gone/clang\n";
+    let tools = "CMAKE_AR:FILEPATH=/gone/llvm-ar\nCMAKE_RANLIB:FILEPATH=/gone/llvm-ranlib\n";
     for tree in ["build-a", "build-b", "build-c"] {
         let root = sandbox.project();
         let cache = format!(

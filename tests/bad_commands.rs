@@ -136,7 +136,9 @@ fn a_pipe_cannot_be_read_twice() {
     let mut child = command.args(Sandbox::run_args(&["--yes"]));
     child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let done = done(child.spawn().unwrap().wait_with_output().unwrap());
-    done.expect(1).says("standard input cannot be read a second time").says("fix cmake-source-moved -- ");
+    done.expect(1)
+        .says("standard input cannot be read a second time")
+        .says("fix run --yes -- cmake -B build </dev/null");
     assert_eq!(differences(&before, &sandbox.project_picture()), [""; 0]);
     assert_eq!(sandbox.runs(), 1);
 }

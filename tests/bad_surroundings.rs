@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Stdio;
 
 use support::user::{PLAIN, give, is_root};
@@ -349,4 +350,26 @@ fn standard_input_that_is_closed_or_a_pipe() {
     assert!(stdout.contains("add `--yes`"), "{stdout}");
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert_same(&before, &sandbox.project_picture());
+}
+
+/// Values of a recipe are text: a path that is none must not become another one.
+#[test]
+fn a_project_whose_path_is_no_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let sandbox = Sandbox::new();
+    let project = sandbox.root().join(OsStr::from_bytes(b"pr\xff\xfe j"));
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cmake-linker-flag-twice/merged/before");
+    support::unpack(&fixture, &project, &project);
+    let before = picture(&sandbox.root());
+    for args in
+        [&["cmake-linker-flag-twice", "--yes=confirm"][..], &["run", "--yes=confirm", "--", "sh", "-c", "exit 3"]]
+    {
+        let done = done(sandbox.fix_command().args(args).current_dir(&project).output().unwrap());
+        assert!(!done.all().contains("repaired and verified"), "{}", done.all());
+        let code = if args[0] == "run" { 3 } else { 0 };
+        done.expect(code).says_in_any_layout("is not UTF-8");
+        assert_same(&before, &picture(&sandbox.root()));
+    }
 }

@@ -47,6 +47,14 @@ fn a_recipe_with_a_mistake_is_named_by_line_and_column() {
         assert!(done.stdout.contains("hint: ") && !done.all().contains("panicked"), "{new}: {}", done.all());
         assert!(!done.all().contains(['\u{1b}', '\u{202e}']), "{:?}", done.all());
     }
+    // Several names in one text are one name; as a list they are several.
+    let step = "[[case.step]]\nset_aside_tree";
+    for (names, code) in [("\"A B\"", 1), ("\"A,B\"", 1), ("[\"A\", \"B\"]", 0), ("\"A\"", 0), ("[]", 1), ("[1]", 1)] {
+        let with = format!("[[case.step]]\nunset_env = {{ names = {names} }}\n\n{step}");
+        let path = sandbox.write("cmake-source-moved.toml", recipe_with(step, &with));
+        let done = sandbox.fix(["recipe", "lint", path.to_str().unwrap()]).expect(code);
+        assert!(code == 0 || done.stdout.contains("hint: give "), "{names}: {}", done.all());
+    }
     let good = sandbox.write("cmake-source-moved.toml", recipe_with("id", "id"));
     sandbox.fix(["recipe", "lint", good.to_str().unwrap()]).expect(0);
 }
@@ -387,4 +395,20 @@ fn a_chinese_charset_gets_its_own_bytes() {
     assert!(!had_errors && text.contains("原因"), "{text}");
     let document = sandbox.fix_command().args(["show", "tda-1.9", "--json"]).output().unwrap();
     assert!(serde_json::from_slice::<serde_json::Value>(&document.stdout).is_ok());
+}
+
+/// A recipe that takes another case than its author meant does not pass, though it fires.
+#[test]
+fn a_new_recipe_is_tested_for_its_case() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.project().join("recipes")).unwrap();
+    sandbox.fix(["recipe", "new", "cmake-my-issue"]).expect(0);
+    let test = ["recipe", "test", "cmake-my-issue"];
+    sandbox.fix(test).expect(0).says("first: case `unclear`").says("not-look-alike: left alone").says("2 passed");
+    let path = sandbox.project().join("recipes/cmake-my-issue.toml");
+    let text = fs::read_to_string(&path).unwrap().replace("name = \"unclear\"", "name = \"other\"");
+    fs::write(&path, text).unwrap();
+    sandbox.fix(test).expect(1).says("the case is `other`, not `unclear`");
+    fs::remove_file(sandbox.project().join("fixtures/cmake-my-issue/first/case.toml")).unwrap();
+    sandbox.fix(test).expect(0).says("case `other`; no `expect` in case.toml");
 }

@@ -60,7 +60,7 @@ fn cann_is_sourced_and_the_own_build_stays_in_front() {
 }
 
 #[test]
-fn a_script_that_anybody_may_write_is_not_run() {
+fn a_script_that_others_may_have_written_is_not_run() {
     let mut sandbox = Sandbox::new();
     sandbox.with_kernel();
     sandbox.prepend_path(&sandbox.with_npu_ir());
@@ -68,10 +68,21 @@ fn a_script_that_anybody_may_write_is_not_run() {
     let marker = sandbox.root().join("was-run");
     let text = format!("{}\ntouch {}\n", fs::read_to_string(&script).unwrap(), marker.display());
     fs::write(&script, text).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o666)).unwrap();
+    let other = script.with_file_name("extra").join("setenv.bash");
+    fs::create_dir(other.parent().unwrap()).unwrap();
+    fs::write(&other, "").unwrap();
     let story = Story::new(&sandbox, ["python3", "kernel.py"], NO_HIVMC);
-    story.is_left_alone(&[]).says("anybody may write it");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o644)).unwrap();
+    // The script, another one of the installation, a folder that leads to them.
+    for (path, bad, good) in [
+        (script.as_path(), 0o666, 0o644),
+        (&other, 0o666, 0o644),
+        (other.parent().unwrap(), 0o777, 0o755),
+        (script.parent().unwrap().parent().unwrap(), 0o777, 0o755),
+    ] {
+        fs::set_permissions(path, fs::Permissions::from_mode(bad)).unwrap();
+        story.is_left_alone(&[]).says("others than you and root could have written");
+        fs::set_permissions(path, fs::Permissions::from_mode(good)).unwrap();
+    }
     // To say what is wrong nothing is run.
     let log = sandbox.write("failed.log", story.fails().all());
     story.fix(&["diagnose", log.to_str().unwrap()]).expect(1).says("ASCEND_HOME_PATH");

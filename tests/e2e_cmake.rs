@@ -88,7 +88,8 @@ fn a_stale_mlir_dir_tells_where_llvm_dir_was_rewritten() {
     configure_old(&sandbox, &installs, &[&format!("-DMLIR_DIR={}", installs.package("llvm-old", "mlir"))]);
     let build = sandbox.project().join("build");
     let story = Story::new(&sandbox, configure_new(&installs, &["-B", "build"]), MISSING);
-    story.is_repaired_by_name("tda-1.9", &[], |_| {
+    // MLIR_DIR was typed: it is never dropped unasked.
+    story.is_repaired_by_name("tda-1.9", &["--yes=confirm"], |_| {
         assert_ne!(cached(&build, "MLIR_DIR"), Some(installs.package("llvm-old", "mlir")));
         assert!(built_with(&build).contains("llvm-new"));
     });

@@ -4,6 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use support::environment::{KILLS_PIP, activate_environment};
 use support::story::{Story, assert_same, contents};
@@ -100,4 +101,39 @@ fn an_old_version_that_is_not_whole_is_left_alone() {
     let before = interrupted.environment();
     interrupted.story().fix_command(&["run", "--yes=confirm"]).says("--force-reinstall --no-deps mini-ext==1.0");
     assert_same(&before, &interrupted.environment());
+}
+
+/// Does not outlive its test.
+struct Stopped(std::process::Child);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A pip in the middle of its work has renamed the old version as well, and will bring it back or away by itself.
+#[test]
+fn what_a_pip_at_work_has_renamed_is_left_to_it() {
+    let interrupted = Interrupted::new();
+    fs::write(interrupted.packages.join("sitecustomize.py"), KILLS_PIP.replace("os.getpid(), 9", "os.getpid(), 19"))
+        .unwrap();
+    let file = interrupted.wheel.to_str().unwrap();
+    let words = ["-m", "pip", "install", "-q", "--isolated", "--no-index", "--no-deps", "--force-reinstall", file];
+    let mut pip = Stopped(interrupted.sandbox.command("python").args(words).stdout(Stdio::null()).spawn().unwrap());
+    let status = format!("/proc/{}/status", pip.0.id());
+    let is_stopped = || fs::read_to_string(&status).unwrap().contains("T (stopped)");
+    let begun = std::time::Instant::now();
+    while !is_stopped() {
+        assert!(begun.elapsed().as_secs() < 120 && pip.0.try_wait().unwrap().is_none(), "pip did not come to its work");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let before = interrupted.environment();
+    let story = interrupted.story();
+    story.fix(&["pip-interrupted", "--yes=confirm"]).says(&format!("process {}", pip.0.id()));
+    assert_same(&before, &interrupted.environment());
+    assert!(interrupted.sandbox.run("/bin/kill", ["-CONT", &pip.0.id().to_string()]).code == 0);
+    assert!(pip.0.wait().unwrap().success());
+    story.fix(&["pip-interrupted", "--yes=confirm"]).expect(0).says("repaired and verified");
 }

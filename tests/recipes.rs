@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use build_fix::cli::fixture::{Fixture, with_root};
+use build_fix::recipe::catalogue::Catalogue;
+use build_fix::recipe::{Value, Values};
 use support::{Done, Picture, Sandbox, differences, picture};
 
 fn fixtures() -> Vec<Fixture> {
@@ -150,6 +152,41 @@ fn every_recipe_on_every_log() {
         root.join("fixtures").to_str().unwrap(),
     ]);
     done.expect(0).says(" passed, 0 failed");
+}
+
+/// What has no value on a machine is left out of what is said, never shown by its name.
+#[test]
+fn no_variable_is_ever_shown_by_its_name() {
+    let mut texts = 0;
+    for entry in Catalogue::embedded().entries() {
+        let recipe = entry.checked_recipe().unwrap();
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("recipes/{}.toml", recipe.id));
+        let written = fs::read_to_string(file).unwrap();
+        for case in &recipe.cases {
+            for text in std::iter::once(&case.says).chain(&case.advice) {
+                let names: Vec<String> = text.en.variables().chain(text.zh.variables()).map(str::to_owned).collect();
+                // Nothing has a value, then all but one.
+                let none = std::iter::once(Values::new());
+                let all_but_one = names.iter().map(|lacking| {
+                    let others = names.iter().filter(|name| *name != lacking);
+                    others.map(|name| (name.clone(), Value::from("value"))).collect::<Values>()
+                });
+                for values in none.chain(all_but_one) {
+                    let Some(said) = text.fill(&values) else { continue };
+                    for (name, said) in names.iter().flat_map(|name| [(name, &said.en), (name, &said.zh)]) {
+                        let shown = format!("<{}>", name.rsplit('.').next().unwrap());
+                        // The words that a user is to replace stand in the recipe as they are.
+                        let is_meant = written.contains(&shown);
+                        assert!(is_meant || !said.contains(&shown), "{}/{}: {said}", recipe.id, case.name);
+                        let is_whole = said.matches('`').count().is_multiple_of(2) && !said.contains('\u{0}');
+                        assert!(is_whole && !said.contains("``"), "{}/{}: {said}", recipe.id, case.name);
+                    }
+                    texts += 1;
+                }
+            }
+        }
+    }
+    assert!(texts > 500, "{texts}");
 }
 
 #[test]

@@ -22,6 +22,9 @@ fn a_report_holds_what_is_asked_for_and_nothing_private() {
     sandbox.write("build.log", LOG);
     let info = sandbox.home().join("venv/lib/python3.11/site-packages/torch_npu-2.1.0.post3.dist-info");
     fs::create_dir_all(&info).unwrap();
+    fs::create_dir_all(sandbox.home().join("venv/bin")).unwrap();
+    support::moved::executable(&sandbox.home().join("venv/bin/python3.11"), "#!/bin/sh\n");
+    std::os::unix::fs::symlink("python3.11", sandbox.home().join("venv/bin/python")).unwrap();
     fs::write(sandbox.home().join("venv/pyvenv.cfg"), "home = /usr/bin\nversion = 3.11.9\n").unwrap();
     sandbox.set("VIRTUAL_ENV", sandbox.home().join("venv"));
     let cann = sandbox.home().join("cann/x86_64-linux");

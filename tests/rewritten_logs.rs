@@ -4,20 +4,22 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 
 use support::in_process::Diagnosis;
 use support::labelled::{Case, cases, known, mistakes};
 
-/// Positive cases in UTF-8, as other encodings cannot be rewritten byte by byte.
+/// A case with its log in UTF-8, as other encodings cannot be rewritten byte by byte.
+fn readable(case: Case) -> Option<(Case, Vec<u8>)> {
+    let log = fs::read(&case.log).unwrap();
+    std::str::from_utf8(&log).is_ok().then_some((case, log))
+}
+
+/// Cases in which something is to be found.
 fn positives() -> Vec<(Case, Vec<u8>)> {
-    let all = cases().into_iter().filter(|case| !case.expect.is_empty());
-    let read = all.map(|case| {
-        let log = fs::read(&case.log).unwrap();
-        (case, log)
-    });
-    read.filter(|(_, log)| std::str::from_utf8(log).is_ok()).collect()
+    cases().into_iter().filter(|case| !case.expect.is_empty()).filter_map(readable).collect()
 }
 
 /// Cuts lines as `fold -w` does.
@@ -181,4 +183,134 @@ fn logs_rewritten_as_a_whole() {
         }
     }
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What a launcher, a runtime or a CI system puts before the lines of two programs, so that they can be told apart.
+const TAGS: &[(&str, [&str; 2])] = &[
+    ("ranks", ["[rank0]: ", "[rank1]: "]),
+    ("torchrun", ["[default0]:", "[default1]:"]),
+    ("compose", ["app-1  | ", "db-1   | "]),
+    ("compose in colours", ["\u{1b}[36mapp-1  |\u{1b}[0m ", "\u{1b}[33mdb-1   |\u{1b}[0m "]),
+    ("mpirun", ["[1,0]<stderr>:", "[1,1]<stderr>:"]),
+    ("Open MPI 5", ["[prterun-node7-4711@1,0]<stderr>: ", "[prterun-node7-4711@1,1]<stderr>: "]),
+    ("srun", ["0: ", "1: "]),
+    ("pdsh", ["node011: ", "node012: "]),
+    ("actors", ["(TaskRunner pid=4711) ", "(TaskRunner pid=4712) "]),
+    (
+        "GitHub jobs",
+        ["build (3.11)\tRun make\t2026-03-14T09:21:34.1156676Z ", "test\tRun pytest\t2026-03-14T09:21:34.1156676Z "],
+    ),
+    ("pods", ["[pod/train-0/main] ", "[pod/train-1/main] "]),
+];
+
+/// One line of each by turns, then the rest of the longer one.
+fn interleaved(logs: [&str; 2], tags: [&str; 2]) -> Vec<u8> {
+    let (mut out, mut lines) = (Vec::new(), logs.map(|log| log.lines()));
+    loop {
+        let next = lines.each_mut().map(Iterator::next);
+        if next == [None, None] {
+            return out;
+        }
+        for (tag, line) in tags.iter().zip(next) {
+            if let Some(line) = line {
+                writeln!(out, "{tag}{line}").unwrap();
+            }
+        }
+    }
+}
+
+/// A case with what is said of its log by itself.
+struct Told {
+    case: Case,
+    log: String,
+    findings: Vec<serde_json::Value>,
+    /// Recipes of which the log holds anything.
+    touched: BTreeSet<String>,
+}
+
+impl Told {
+    /// Whether a recipe is asked of this log or said of it.
+    fn concerns(&self, id: &str) -> bool {
+        let said = || self.findings.iter().any(|finding| finding["id"] == id);
+        self.case.expect.contains(id) || self.case.accept.contains(id) || said()
+    }
+
+    /// Whether the other log's findings leave these as they are: two failures of one recipe share its parameters, and one
+    /// finding may explain another.
+    fn is_apart_from(&self, other: &Told, diagnosis: &Diagnosis) -> bool {
+        let said = other.findings.iter().map(|finding| finding["id"].as_str().unwrap());
+        let mut all = said.chain(other.case.expect.union(&other.case.accept).map(String::as_str));
+        !all.any(|id| self.concerns(id) || diagnosis.masked_by(id).iter().any(|masked| self.concerns(masked)))
+    }
+}
+
+fn told(diagnosis: &Diagnosis) -> Vec<Told> {
+    let told = cases().into_iter().filter_map(readable).map(|(case, log)| {
+        let findings = diagnosis.of(&log);
+        let touched = diagnosis.touched_by(&log);
+        Told { case, log: String::from_utf8(log).unwrap(), findings, touched }
+    });
+    told.collect()
+}
+
+/// What is said of two logs that came through one channel is what is said of each.
+#[test]
+fn logs_of_two_programs_line_by_line() {
+    let (diagnosis, known) = (Diagnosis::new(), known());
+    let all = told(&diagnosis);
+    let mut wrong = Vec::new();
+    for (number, one) in all.iter().enumerate() {
+        let plain = mistakes(&one.case, &one.findings, &known);
+        // Of look-alikes and good logs some kinds of tags show as much as all.
+        let step = if one.case.expect.is_empty() { 4 } else { 1 };
+        for (turn, (name, tags)) in TAGS.iter().enumerate().skip(number % step).step_by(step) {
+            let from = (number * TAGS.len() + turn) * 7919 % all.len();
+            let other = all.iter().cycle().skip(from).find(|other| one.is_apart_from(other, &diagnosis)).unwrap();
+            let both = match turn % 2 {
+                0 => interleaved([&one.log, &other.log], *tags),
+                _ => interleaved([&other.log, &one.log], *tags),
+            };
+            for mistake in mistakes(&one.case, &diagnosis.of(&both), &known) {
+                let of_the_other = mistake.strip_prefix("false alarm ").is_some_and(|id| other.concerns(id));
+                // Which of two failures came first is not the question.
+                if !plain.contains(&mistake) && !of_the_other && !mistake.starts_with("first is ") {
+                    wrong.push(format!("{name}: {} beside {}: {mistake}", one.case.name, other.case.name));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What stands in one line is found wherever that line lands, also where nothing says whose it is.
+#[test]
+fn single_lines_among_those_of_another_program() {
+    let (diagnosis, known) = (Diagnosis::new(), known());
+    let all = told(&diagnosis);
+    let (mut wrong, mut tried) = (Vec::new(), 0);
+    let of_one_line =
+        |one: &&Told| !one.findings.is_empty() && one.findings.iter().all(|found| found["one_line"] == true);
+    for (number, one) in all.iter().enumerate().filter(|(_, one)| of_one_line(one)) {
+        let plain = mistakes(&one.case, &one.findings, &known);
+        for turn in 0..8 {
+            let others = all.iter().cycle().skip((number * 8 + turn) * 7919 % all.len());
+            let mut others = others.filter(|other| one.is_apart_from(other, &diagnosis));
+            // Whose success it is, or what takes a failure back, nobody can tell here.
+            let is_silent = |other: &&Told| {
+                let concerned = other.touched.iter().any(|id| one.concerns(id));
+                !concerned && !other.log.contains("Successfully installed")
+            };
+            let other = others.find(is_silent).unwrap();
+            let both = interleaved([&one.log, &other.log], ["", ""]);
+            tried += 1;
+            for mistake in mistakes(&one.case, &diagnosis.of(&both), &known) {
+                let of_the_other = mistake.strip_prefix("false alarm ").is_some_and(|id| other.concerns(id));
+                if !plain.contains(&mistake) && !of_the_other && !mistake.starts_with("first is ") {
+                    wrong.push(format!("{} beside {}: {mistake}", one.case.name, other.case.name));
+                }
+            }
+        }
+    }
+    assert!(tried > 400, "{tried}");
+    assert!(wrong.is_empty(), "{} of {tried}:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 
 pub use crate::os::AbsPath;
-pub use overlay::{EnvEdit, EnvOverlay};
+pub use overlay::{EnvEdit, EnvOverlay, posix_prepend};
 pub use precondition::Precondition;
 pub use roots::AllowedRoots;
 

@@ -19,6 +19,13 @@ pub enum EnvEdit {
     Prepend(Vec<String>),
 }
 
+/// The command that puts folders, which are quoted already, in front of a list, for a POSIX shell.
+///
+/// An empty list stays without a colon at its end: to compilers, the loader and Python that is the current folder.
+pub fn posix_prepend(name: &str, quoted: &str) -> String {
+    format!("export {name}={quoted}\"${{{name}:+:${name}}}\"")
+}
+
 impl EnvOverlay {
     /// Sets what happens to `name`; a second `Prepend` goes in front of the first.
     pub fn edit(&mut self, name: impl Into<String>, edit: EnvEdit) {

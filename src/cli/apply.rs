@@ -15,7 +15,7 @@ use super::repair::{
 };
 use super::script_environment::evaluate;
 use super::session::{Session, for_screen};
-use super::{convert, environment, own_file, planfile, selecting, writing};
+use super::{convert, environment, hints, own_file, planfile, selecting, writing};
 use crate::change::{AbsPath, Change, EnvOverlay};
 use crate::diagnosis::{Confidence, Finding, Origin, examine};
 use crate::diff::{Reason, render_for_screen, render_patch};
@@ -42,13 +42,23 @@ pub fn run(args: &Apply, session: &Session) -> Result<u8> {
         let reviewed = planfile::read(session, path)?;
         let command = reviewed.command();
         let found = reviewed.make_again(session)?;
-        return carry(session, found, non_empty(&command), timeout);
+        return carry(session, found, non_empty(&command), timeout, Sources::Plan);
     }
     let catalogue = Catalogue::embedded();
     let entries = selecting::entries(&catalogue, &args.issues)?;
     let command = non_empty(&args.cmd);
     let found = examine_all(session, &entries, command, None)?;
-    carry(session, found, command, timeout)
+    let sources = if session.common.log.is_empty() { Sources::Machine } else { Sources::Logs };
+    carry(session, found, command, timeout, sources)
+}
+
+/// What an issue was looked for in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sources {
+    /// No log was read.
+    Machine,
+    Logs,
+    Plan,
 }
 
 /// Returns a command, or `None` for an empty one.
@@ -92,6 +102,9 @@ pub fn examine_all(
                 format!("{id}: no sign of it {} ({})", place.0, title.en),
                 format!("{id}：{}没有该问题的迹象（{}）", place.1, title.zh),
             ));
+            if logs.is_empty() && given.is_none() {
+                session.say(&no_log());
+            }
             continue;
         };
         let evaluate = |script: &AbsPath| evaluate(session, script);
@@ -101,18 +114,33 @@ pub fn examine_all(
         all.push(Found { finding, plan, reading: reading.clone() });
     }
     if !all.is_empty() && !session.common.json {
-        mention_not_asked(session, origin);
+        mention_not_asked(session, origin, all.iter().map(|one: &Found| &one.finding));
     }
     Ok(all)
 }
 
-/// Shows findings and their plans.
-pub fn show(session: &Session, found: &[Found]) {
+/// Says that no log was read, and how it can be: most failures show in their log alone.
+fn no_log() -> Text {
+    Text::new(
+        "no log was read: give it with `--log FILE`, or let `fix run -- CMD` run the build",
+        "未读取日志：请用 `--log FILE` 指定日志，或用 `fix run -- CMD` 运行构建",
+    )
+}
+
+/// The command that repairs a finding as it was found here.
+pub fn repair_with(session: &Session, finding: &str, command: Option<&[OsString]>) -> String {
+    let logs: Vec<&Path> = session.common.log.iter().map(AsRef::as_ref).collect();
+    hints::again(session, finding, &logs, &report::argv(command.unwrap_or_default()))
+}
+
+/// Shows findings and their plans; `repair_with` makes the command that applies one.
+pub fn show(session: &Session, found: &[Found], repair_with: &dyn Fn(&str) -> String) {
     if session.common.json || session.common.quiet {
         return;
     }
     for (at, one) in found.iter().enumerate() {
         let mut shown = convert::finding(&one.finding, at + 1, one.plan.as_ref().ok());
+        shown.apply_with = repair_with(&shown.apply_with);
         // The plan is shown whole right below.
         shown.repair = Vec::new();
         let diagnosis = report::Diagnosis {
@@ -158,7 +186,13 @@ pub fn write_patch<'p>(session: &Session, plans: impl IntoIterator<Item = &'p Pl
 }
 
 /// Shows, asks, applies and verifies; returns the exit status.
-fn carry(session: &Session, found: Vec<Found>, command: Option<&[OsString]>, timeout: Option<Duration>) -> Result<u8> {
+fn carry(
+    session: &Session,
+    found: Vec<Found>,
+    command: Option<&[OsString]>,
+    timeout: Option<Duration>,
+    sources: Sources,
+) -> Result<u8> {
     let mut result = ApplyResult {
         outcome: Outcome::NothingToDo,
         exit_code: 0,
@@ -167,9 +201,18 @@ fn carry(session: &Session, found: Vec<Found>, command: Option<&[OsString]>, tim
         refused: Vec::new(),
         next: Vec::new(),
     };
-    show(session, &found);
+    show(session, &found, &|finding| repair_with(session, finding, command));
     write_patch(session, found.iter().filter_map(|one| one.plan.as_ref().ok()))?;
     let standing: Vec<&Found> = found.iter().filter(|one| one.finding.confidence != Confidence::Refuted).collect();
+    if found.is_empty() && command.is_some() && sources == Sources::Machine {
+        // The command may fail with exactly this: without its log nobody can say that there is nothing to do.
+        let says = Text::new("nothing of it shows without the command's log", "没有该命令的日志，看不到该问题的迹象");
+        let words = report::argv(command.unwrap_or_default());
+        let run = hints::run(session, "", &words);
+        let hint = Text::new(format!("`{run}`, or `--log FILE`"), format!("请用 `{run}`，或加 `--log FILE`"));
+        result.refused.push(withheld(RefusalReason::Guard, says, hint));
+        return close(session, result, Outcome::Refused, 1);
+    }
     if standing.is_empty() {
         let outcome = if found.is_empty() { Outcome::NothingToDo } else { Outcome::NothingWrong };
         return close(session, result, outcome, 0);

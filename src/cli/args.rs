@@ -41,7 +41,7 @@ pub struct Common {
     /// Work in DIR instead of the current folder
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub directory: Option<PathBuf>,
-    /// Show what would be done; write nothing
+    /// Show what would be done; write nothing but what `--patch` names
     #[arg(short = 'n', long, global = true)]
     pub dry_run: bool,
     /// Apply without asking: repairs up to `safe` (plain), or up to `confirm`. A `safe` repair is exact and can be
@@ -284,8 +284,8 @@ pub struct Diagnose {
 
 #[derive(Debug, Args)]
 pub struct Plan {
-    /// Issues: id, slug, alias, or a section number of the FAQ
-    #[arg(value_name = "ISSUE", required = true)]
+    /// Issues: id, slug, alias, or a section number of the FAQ; none: the one that `--log` tells
+    #[arg(value_name = "ISSUE")]
     pub issues: Vec<String>,
     /// Write the plan to FILE
     #[arg(short, long, value_name = "FILE")]
@@ -319,21 +319,24 @@ pub struct History {
 
 #[derive(Debug, Subcommand)]
 pub enum HistoryAction {
-    /// Delete old backups
+    /// Delete old backups, after they were named and you said yes
+    #[command(before_help = "Examples:
+  fix history prune -n                      name what would be deleted
+  fix history prune --keep 3                the newest three of all folders stay; what was taken back goes first")]
     Prune(Prune),
 }
 
 #[derive(Debug, Args)]
 pub struct Prune {
-    /// Repairs to keep
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub keep: usize,
-    /// Days to keep
-    #[arg(long, value_name = "N", default_value_t = 14)]
-    pub days: u64,
-    /// GiB to keep
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub gib: u64,
+    /// Repairs to keep, of all folders; else FIX_KEEP_REPAIRS, or 10
+    #[arg(long, value_name = "N")]
+    pub keep: Option<usize>,
+    /// Days to keep; else FIX_KEEP_DAYS, or 14
+    #[arg(long, value_name = "N")]
+    pub days: Option<u64>,
+    /// GiB to keep; else FIX_KEEP_GIB, or 10
+    #[arg(long, value_name = "N")]
+    pub gib: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -73,6 +73,9 @@ pub fn run(args: &Audit, session: &Session) -> Result<u8> {
     write_patch(session, kept.iter().copied().flatten())?;
     if args.write_baseline {
         let count = policy_file::write_baseline(args, session, &policy, &diagnosis, baseline.as_ref())?;
+        if session.common.dry_run {
+            return Ok(1);
+        }
         session.say(&Text::new(format!("the baseline holds {count} findings now"), format!("基线现有 {count} 项")));
         return Ok(0);
     }

@@ -3,9 +3,10 @@
 use super::sentences;
 use crate::change::AbsPath;
 use crate::diagnosis::{Confidence, Finding};
+use crate::evidence::ProbeAnswer;
 use crate::evidence::log::{LogLine, LogScan};
 use crate::plan::{Plan, PlanError};
-use crate::recipe::{Applicability, Text};
+use crate::recipe::{Applicability, Case, Text};
 use crate::report::{self, CheckLine, Outcome, Refusal, RefusalReason, RepairLine};
 use crate::transaction::TransactionError;
 use crate::verify::Checked;
@@ -28,14 +29,14 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
         Confidence::Likely => report::Confidence::Likely,
         Confidence::Certain => report::Confidence::Certain,
     };
-    let general = finding.recipe.cause.clone();
-    let cause = finding.case().map_or(general, |case| case.says.fill(&finding.values));
-    let advice = finding.case().map(|case| case.advice.iter().map(|text| text.fill(&finding.values)).collect());
+    let cause = finding.says();
+    let told = |case: &Case| case.advice.iter().filter_map(|text| text.fill(&finding.values)).collect();
+    let advice = finding.case().map(told);
     let advice: Vec<Text> = plan.map(|plan| plan.advice.clone()).or(advice).unwrap_or_default();
     // Advice stands for the remedy only where `fix` does nothing itself; else the plan shows it beside what it does.
     let remedy = match advice.as_slice() {
-        [] => finding.recipe.remedy.clone(),
-        _ if plan.is_some_and(Plan::acts) => finding.recipe.remedy.clone(),
+        [] => finding.remedy().clone(),
+        _ if plan.is_some_and(Plan::acts) => finding.remedy().clone(),
         advice => join(advice),
     };
     report::Finding {
@@ -64,6 +65,7 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
                 question: answer.question.clone(),
                 answer: answer.answer.word.to_owned(),
                 seen: answer.answer.seen.clone(),
+                beside: is_beside(finding, answer),
             })
             .collect(),
         places: Vec::new(),
@@ -76,11 +78,24 @@ pub fn finding(finding: &Finding, rank: usize, plan: Option<&Plan>) -> report::F
             references: finding.recipe.references.clone(),
         },
         apply_with: apply_with(finding),
-        title: finding.recipe.title.clone(),
+        title: finding.title().clone(),
         cause,
         remedy,
         repair: plan.map(report::would_do).unwrap_or_default(),
         limits: plan.map(|plan| plan.limits.clone()).unwrap_or_default(),
+    }
+}
+
+/// Says whether another probe of the same question told what counted: the one that the case goes by, else the first.
+fn is_beside(finding: &Finding, answer: &ProbeAnswer) -> bool {
+    let counts = |probe: &str| finding.case().is_some_and(|case| case.when.contains_key(probe));
+    let known = |other: &&ProbeAnswer| other.answer.word != crate::evidence::questions::UNKNOWN;
+    let mut same = finding.answers.iter().filter(known).filter(|other| other.question == answer.question);
+    let first = same.clone().next();
+    match (counts(&answer.probe), same.any(|other| counts(&other.probe))) {
+        (true, _) => false,
+        (false, true) => true,
+        (false, false) => first.is_some_and(|first| first.probe != answer.probe),
     }
 }
 

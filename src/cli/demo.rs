@@ -44,6 +44,13 @@ pub fn run(args: &Demo, session: &Session) -> Result<u8> {
     if session.common.json {
         bail!("the demo is a story to watch: it has no JSON form\nhint: `fix run --json -- CMD` has one");
     }
+    if session.common.dry_run {
+        session.say(&Text::new(
+            "dry run: would make a project in a temporary folder, break it, repair it, and take the repair back",
+            "试运行：将在临时目录中创建项目，制造失败，修复，再撤销修复",
+        ));
+        return Ok(1);
+    }
     let folder = tempfile::Builder::new().prefix("fix-demo-").tempdir().context("cannot make a temporary folder")?;
     // The story names this folder many times; a path through a link would confuse CMake's own cache check.
     let place = fs::canonicalize(folder.path())?;
@@ -74,8 +81,8 @@ impl Story<'_> {
         }
         let tools = self.tools()?;
         say(
-            "1. Two LLVM installs of the same version; the newer commit has the component LLVMCGData. (hidden)",
-            "1. 两份版本号相同的 LLVM；较新的提交带有 LLVMCGData 组件。（过程略）",
+            "1. Two LLVM installs of the same version; the newer commit has the component LLVMCGData. (Both are made now; their output is not shown.)",
+            "1. 两份版本号相同的 LLVM；较新的提交带有 LLVMCGData 组件。（现在生成这两份安装，输出从略。）",
         );
         for (name, with) in [("llvm-old", "OFF"), ("llvm-new", "ON")] {
             let build = format!("tb-{name}");

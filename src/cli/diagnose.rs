@@ -8,8 +8,8 @@ use super::args::{Diagnose, Format};
 use super::placing::Placer;
 use super::reading::{Asking, Reader, Stages, mention_not_asked, origin_of};
 use super::session::{Session, for_screen};
-use super::{convert, output, selecting, showing, writing};
-use crate::diagnosis::{Confidence, Origin, Resemblance, nearest};
+use super::{convert, hints, output, selecting, showing, writing};
+use crate::diagnosis::{Confidence, Resemblance, nearest};
 use crate::evidence::leftovers;
 use crate::evidence::log::LogScan;
 use crate::plan::{self, Surroundings};
@@ -41,7 +41,7 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         .enumerate()
         .map(|(at, finding)| {
             // Of a log from elsewhere, nothing can be planned here.
-            let plan = roots.as_ref().ok().filter(|_| origin == Origin::ThisMachine).map(|roots| {
+            let plan = roots.as_ref().ok().filter(|_| finding.asked).map(|roots| {
                 plan::build(finding, &Surroundings { host: session.host(), command: None, roots, evaluate: None })
             });
             let plan = plan.as_ref().map(Result::as_ref);
@@ -54,9 +54,7 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
                 }
             }
             // Which cause it is, the log tells as well: the repair needs to see it.
-            for log in &logs {
-                shown.apply_with.push_str(&format!(" --log {}", shell_words::quote(&log.to_string_lossy())));
-            }
+            shown.apply_with = hints::again(session, &shown.apply_with, &logs, &[]);
             shown
         })
         .collect();
@@ -68,9 +66,10 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
         (false, true) => Outcome::NothingWrong,
         (false, false) => Outcome::NoMatch,
     };
-    let unmatched = (outcome == Outcome::NoMatch).then(|| {
-        let nearest = resembling(&catalogue, &telling);
-        Unmatched { telling, nearest }
+    let unmatched = (outcome == Outcome::NoMatch).then(|| Unmatched {
+        nearest: resembling(&catalogue, &telling),
+        telling,
+        report_with: report_with(&logs),
     });
     let diagnosis = report::Diagnosis { findings: shown, outcome, unmatched, suppressed: Vec::new() };
     if session.common.quiet && format == Format::Text {
@@ -90,7 +89,7 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
             }
         }
         if !findings.is_empty() {
-            mention_not_asked(session, origin);
+            mention_not_asked(session, origin, &findings);
         }
         writing::mention_unfinished(session);
     }
@@ -101,9 +100,15 @@ pub fn run(args: &Diagnose, session: &Session) -> Result<u8> {
 /// How much of a log there was, and how many places of it any recipe's words match, counted or vetoed.
 fn tell_what_was_read(session: &Session, log: &LogScan) {
     let (name, places): (_, u64) = (&log.source, log.totals.values().sum());
+    let name = if name == "-" { "standard input" } else { name };
     session.say(&Text::new(
         format!("read {name}: {} lines, {} bytes, {places} places that match", log.lines, log.bytes),
-        format!("已读取 {name}：{} 行，{} 字节，{places} 处匹配", log.lines, log.bytes),
+        format!(
+            "已读取 {}：{} 行，{} 字节，{places} 处匹配",
+            name.replace("standard input", "标准输入"),
+            log.lines,
+            log.bytes
+        ),
     ));
 }
 
@@ -121,6 +126,20 @@ fn on_disk(session: &Session) -> Result<Vec<PathBuf>> {
         session.say(&Text::new(format!("reading {}", path.display()), format!("读取 {}", path.display())));
     }
     Ok(found)
+}
+
+/// The command that writes a report of logs.
+fn report_with(logs: &[&Path]) -> String {
+    let words: Vec<String> = logs.iter().map(|log| log.to_string_lossy().into_owned()).collect();
+    let piped = if logs.contains(&Path::new("-")) { "… | " } else { "" };
+    format!("{piped}fix report {}", shell_words::join(words))
+}
+
+/// What there is to go by when nothing known matches what a command printed.
+pub fn unmatched(catalogue: &Catalogue, logs: &[LogScan], command: &[String]) -> Unmatched {
+    let telling = convert::telling(logs);
+    let report_with = format!("fix report -- {}", shell_words::join(command));
+    Unmatched { nearest: resembling(catalogue, &telling), telling, report_with }
 }
 
 /// The recipes that resemble what nobody explains.

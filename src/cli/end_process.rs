@@ -8,13 +8,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::args::EndProcess;
+use super::session::Session;
 use crate::os::machine::ProcessId;
+use crate::recipe::Text;
 
 /// How long a process has to end, in seconds. Nothing is killed by force.
 const PATIENCE: i64 = 20;
 
 /// Asks the process to end and waits for it; returns the exit status.
-pub fn run(args: &EndProcess) -> Result<u8> {
+pub fn run(args: &EndProcess, session: &Session) -> Result<u8> {
     let pid = args.pid;
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw).context("that is no process")?;
     // From here on the handle means this one process, whatever becomes of its number.
@@ -25,6 +27,10 @@ pub fn run(args: &EndProcess) -> Result<u8> {
     ensure!(found.is_some_and(|found| found.start == args.start), "process {pid} is gone, another one has its number");
     let owner = fs::metadata(format!("/proc/{pid}")).with_context(|| format!("process {pid} is gone"))?.uid();
     ensure!(owner == rustix::process::geteuid().as_raw(), "process {pid} belongs to another user");
+    if session.common.dry_run {
+        session.say(&Text::new(format!("would end process {pid}"), format!("将结束进程 {pid}")));
+        return Ok(1);
+    }
     pidfd_send_signal(&handle, Signal::TERM).with_context(|| format!("cannot end process {pid}"))?;
     // The handle becomes readable when the process has ended.
     let mut ended = [PollFd::new(&handle, PollFlags::IN)];

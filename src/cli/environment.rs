@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::change::{AbsPath, EnvEdit, EnvOverlay};
+use crate::change::{AbsPath, EnvEdit, EnvOverlay, posix_prepend};
 
 /// Writes one line a variable for a POSIX shell; values are quoted.
 pub fn shell_lines(overlay: &EnvOverlay) -> Vec<String> {
@@ -14,7 +14,7 @@ pub fn shell_lines(overlay: &EnvOverlay) -> Vec<String> {
             EnvEdit::Unset => format!("unset {name}"),
             EnvEdit::Prepend(folders) => {
                 let folders = folders.join(":");
-                format!("export {name}={}${{{name}:+:${name}}}", shell_words::quote(&folders))
+                posix_prepend(name, &shell_words::quote(&folders))
             }
         })
         .collect()

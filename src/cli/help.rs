@@ -8,12 +8,12 @@ const WITHOUT_EFFECT: &[(&str, &[&str])] = &[
     ("plan", &["yes", "allow_irreversible", "no_input", "verbose"]),
     ("list", READS_NOTHING),
     ("show", READS_NOTHING),
-    ("history", &["yes", "allow_irreversible", "log", "log_only", "set", "allow_path", "patch", "verbose"]),
-    ("rollback", &["allow_irreversible", "log", "log_only", "set", "patch", "verbose"]),
-    ("recipe", READS_NOTHING),
-    ("report", &["dry_run", "yes", "allow_irreversible", "set", "allow_path", "patch", "verbose", "no_input"]),
+    ("history", &["allow_irreversible", "log", "log_only", "set", "allow_path", "patch", "verbose"]),
+    ("rollback", &["yes", "no_input", "allow_irreversible", "log", "log_only", "set", "patch", "verbose"]),
+    ("recipe", WRITES_RECIPES),
+    ("report", &["yes", "allow_irreversible", "set", "allow_path", "patch", "verbose", "no_input"]),
     ("completions", NEEDS_NOTHING),
-    ("man", NEEDS_NOTHING),
+    ("man", NEEDS_BUT_A_FOLDER),
     ("demo", NEEDS_NOTHING),
 ];
 
@@ -32,6 +32,25 @@ const NEEDS_NOTHING: &[&str] = &[
     "no_input",
     "state_dir",
 ];
+
+/// `man DIR` writes.
+const NEEDS_BUT_A_FOLDER: &[&str] = &[
+    "directory",
+    "yes",
+    "allow_irreversible",
+    "log",
+    "log_only",
+    "set",
+    "allow_path",
+    "patch",
+    "json",
+    "verbose",
+    "no_input",
+    "state_dir",
+];
+
+const WRITES_RECIPES: &[&str] =
+    &["yes", "allow_irreversible", "log", "log_only", "set", "allow_path", "patch", "verbose", "no_input", "state_dir"];
 
 const READS_NOTHING: &[&str] = &[
     "dry_run",

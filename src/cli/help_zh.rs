@@ -61,7 +61,9 @@ CMD 直接执行，不经过 shell；如需 shell，请写：fix run -- bash -c 
     ("history", "显示做过的改动，最新的在前", "示例：
   fix history
   fix history prune"),
-    ("history prune", "删除旧备份", ""),
+    ("history prune", "列出并经您确认后删除旧备份", "示例：
+  fix history prune -n                      列出将被删除的备份
+  fix history prune --keep 3                所有目录中最新的三次保留；已撤销的先删除"),
     ("rollback", "撤销一次修复：此目录中最新的一次，或指定的 ID", "示例：
   fix rollback
   fix rollback -n                           显示将恢复的内容
@@ -97,7 +99,7 @@ CMD 直接执行，不经过 shell；如需 shell，请写：fix run -- bash -c 
 #[rustfmt::skip]
 const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("", "directory", "在 DIR 而非当前目录中工作"),
-    ("", "dry_run", "只显示将要做的事，不写入任何内容"),
+    ("", "dry_run", "只显示将要做的事，除 `--patch` 指定的文件外不写入任何内容"),
     ("", "yes", "不询问直接应用：默认到 `safe` 级，或到 `confirm` 级。`safe` 修复精确且可完整撤销；`confirm` 修复有代价或需要取舍，因此会询问；`manual` 只是建议，不会被应用"),
     ("", "allow_irreversible", "允许无法撤销的操作（无人值守时针对某个问题：`=ID`）"),
     ("", "log", "读取此日志（可重复；`-` 表示标准输入）"),
@@ -116,6 +118,7 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("", "help", "显示帮助（`-h` 显示摘要）"),
     ("", "version", "显示版本"),
     ("", "issues", "问题：id、slug、别名，或 FAQ 的章节号"),
+    ("plan", "issues", "问题：id、slug、别名，或 FAQ 的章节号；不给出时取 `--log` 所示的问题"),
     ("apply", "plan", "应用这份已审阅的计划；过期则拒绝"),
     ("apply", "cmd", "修复后重新运行的命令"),
     ("plan", "cmd", "修复后重新运行的命令"),
@@ -149,9 +152,9 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("diagnose", "recipes", "同时使用 DIR 中的配方文件（供作者使用）：id 相同者取代内置配方"),
     ("list", "text", "只列出 id、slug、类别或标题含有此文本的问题"),
     ("list", "search", "按症状搜索：两种语言的标题、原因与处理方法；每个词都须出现"),
-    ("history prune", "keep", "保留的修复次数"),
-    ("history prune", "days", "保留的天数"),
-    ("history prune", "gib", "保留的 GiB 数"),
+    ("history prune", "keep", "保留的修复次数（所有目录合计）；否则取 FIX_KEEP_REPAIRS，或 10"),
+    ("history prune", "days", "保留的天数；否则取 FIX_KEEP_DAYS，或 14"),
+    ("history prune", "gib", "保留的 GiB 数；否则取 FIX_KEEP_GIB，或 10"),
     ("rollback", "id", "要撤销的修复，名称见 `fix history`"),
     ("rollback", "force", "先保存修复之后的改动，再恢复"),
     ("recipe new", "id", "新配方的 id"),

@@ -10,7 +10,7 @@ use super::session::Session;
 use crate::evidence::cann_codes;
 use crate::recipe::catalogue::{Catalogue, Entry};
 use crate::recipe::codes::{self, Code};
-use crate::recipe::{Recipe, Text, Values};
+use crate::recipe::{Recipe, Text};
 use crate::report::{self, CatalogueLine, CodePage, RecipePage};
 
 /// Lists the known issues; with a text, those that hold it.
@@ -56,13 +56,12 @@ pub fn list(args: &List, session: &Session) -> Result<u8> {
 
 /// All that a recipe says to a reader, in lower case.
 fn everything(recipe: &Recipe) -> String {
-    let none = Values::new();
     let mut texts = vec![recipe.title.clone(), recipe.cause.clone(), recipe.remedy.clone()];
     texts.extend(recipe.departs.clone());
     texts.extend(recipe.symptoms.iter().cloned());
     for case in &recipe.cases {
-        texts.push(case.says.fill(&none));
-        texts.extend(case.advice.iter().map(|advice| advice.fill(&none)));
+        texts.push(case.says.outline());
+        texts.extend(case.advice.iter().map(|advice| advice.outline()));
     }
     let names = [recipe.id.as_str(), &recipe.slug].into_iter().chain(recipe.aliases.iter().map(String::as_str));
     let said = texts.iter().flat_map(|text| [text.en.as_str(), text.zh.as_str()]);

@@ -5,6 +5,7 @@ use clap::{Command, CommandFactory};
 
 use super::args::{Cli, Man};
 use super::session::Session;
+use super::writing::would_write;
 use super::{help, output, own_file};
 use crate::recipe::Text;
 
@@ -19,6 +20,10 @@ pub fn run(args: &Man, session: &Session) -> Result<u8> {
         return Ok(0);
     };
     let folder = session.resolve(folder);
+    if session.common.dry_run {
+        pages.iter().for_each(|(name, _)| session.say(&would_write(&folder.resolve(name))));
+        return Ok(1);
+    }
     std::fs::create_dir_all(folder.as_path()).with_context(|| format!("cannot write `{folder}`"))?;
     for (name, page) in &pages {
         own_file::write(&folder.resolve(name), page.as_bytes(), BEGINNING.as_bytes())?;

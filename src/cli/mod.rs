@@ -17,6 +17,8 @@ mod environment;
 pub mod fixture;
 mod help;
 mod help_zh;
+mod hints;
+mod history;
 mod list;
 mod man;
 mod output;
@@ -34,6 +36,7 @@ mod report_dir;
 mod reset_npu;
 mod rollback;
 mod run;
+mod run_end;
 mod run_report;
 mod script_environment;
 mod selecting;
@@ -47,7 +50,7 @@ mod writing;
 use std::process::ExitCode;
 
 use crate::os::signals;
-use crate::recipe::Lang;
+use crate::recipe::{Lang, Text};
 use crate::report::{Failure, Outcome, Refusal};
 use args::Command;
 use session::Session;
@@ -116,6 +119,10 @@ pub fn main() -> ExitCode {
         }
     };
     let done = dispatch(&cli.command, &session);
+    let passed = matches!((&cli.command, &done), (Command::Run(_), Ok(Code::Exit(0))));
+    if looks_at_the_project(&cli.command) && !passed {
+        mention_a_path_that_is_no_text(&session);
+    }
     let flushed = output::finish();
     match (done, flushed) {
         (Ok(Code::Exit(code)), Ok(())) => ExitCode::from(code),
@@ -162,6 +169,29 @@ fn asks_programs(command: &Command) -> bool {
     }
 }
 
+fn looks_at_the_project(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Apply(_)
+            | Command::Run(_)
+            | Command::Plan(_)
+            | Command::Diagnose(_)
+            | Command::Audit(_)
+            | Command::Report(_)
+    )
+}
+
+/// Recipes hold paths as text: where the project's is none, the machine answers nothing.
+fn mention_a_path_that_is_no_text(session: &Session) {
+    let project = session.project();
+    if project.as_path().to_str().is_none() {
+        session.say(&Text::new(
+            format!("note: the path of this project is not UTF-8 (`{project}`): `fix` finds and repairs nothing in it"),
+            format!("注意：此项目的路径不是 UTF-8（`{project}`），`fix` 无法在其中查找或修复问题"),
+        ));
+    }
+}
+
 /// Hands a failure of ours to a program that asked for JSON.
 fn print_failure(error: &anyhow::Error, outcome: Outcome, exit_code: u8, findings: Vec<crate::report::Finding>) {
     let text = format!("{error:#}");
@@ -192,10 +222,10 @@ fn dispatch(command: &Command, session: &Session) -> anyhow::Result<Code> {
         Command::Plan(args) => plan::run(args, session),
         Command::List(args) => list::list(args, session),
         Command::Show(args) => list::show(args, session),
-        Command::History(args) => rollback::history(args, session),
+        Command::History(args) => history::run(args, session),
         Command::Rollback(args) => rollback::run(args, session),
         Command::Env(args) => env::run(args, session),
-        Command::EndProcess(args) => end_process::run(args),
+        Command::EndProcess(args) => end_process::run(args, session),
         Command::ResetNpu(args) => reset_npu::run(args, session),
         Command::Recipe(args) => recipe::run(&args.action, session),
         Command::Report(args) => report::run(args, session),

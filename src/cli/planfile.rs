@@ -57,6 +57,9 @@ struct Reviewed {
     shown: Vec<String>,
 }
 
+/// Characters of a line that differs.
+const LONGEST_SHOWN: usize = 200;
+
 /// How a plan file begins.
 const BEGINNING: &[u8] = b"{\n  \"schema_version\"";
 
@@ -178,10 +181,14 @@ impl PlanFile {
                 ));
             }
             if plan.digest() != reviewed.digest {
+                let differs = reviewed.difference(plan);
                 return Err(stale(
                     &reviewed.id,
-                    "the repair would do something else now: files, folders, environment or command changed since",
-                    "现在的修复与评审时不同：文件、目录、环境或命令已变化",
+                    &format!(
+                        "the repair would do something else now: files, folders, environment or command changed since{}",
+                        differs.en
+                    ),
+                    &format!("现在的修复与评审时不同：文件、目录、环境或命令已变化{}", differs.zh),
                 ));
             }
             if plan.applicability != reviewed.applicability {
@@ -193,10 +200,11 @@ impl PlanFile {
             }
             // What was reviewed is what is done, to the letter; it was written in one of our languages.
             if ![Lang::En, Lang::Zh].iter().any(|lang| shown(plan, *lang) == reviewed.shown) {
+                let differs = reviewed.difference(plan);
                 return Err(stale(
                     &reviewed.id,
-                    "what the file shows is not what the repair does now",
-                    "文件中展示的内容与现在的修复不一致",
+                    &format!("what the file shows is not what the repair does now{}", differs.en),
+                    &format!("文件中展示的内容与现在的修复不一致{}", differs.zh),
                 ));
             }
             all.push(found);
@@ -206,6 +214,25 @@ impl PlanFile {
 }
 
 impl Reviewed {
+    /// Says where what the reviewer saw differs from what would be done now, in the language of the file. Its own words
+    /// are quoted only where they differ from ours in nothing but numbers: they may be anybody's.
+    fn difference(&self, plan: &Plan) -> Text {
+        let alike = |lang: &Lang| shown(plan, *lang).iter().filter(|line| self.shown.contains(line)).count();
+        let lang = [Lang::Zh, Lang::En].into_iter().max_by_key(alike).unwrap_or(Lang::En);
+        let now = shown(plan, lang);
+        let only = |these: &[String], others: &[String]| {
+            let line = these.iter().find(|line| !line.trim().is_empty() && !others.contains(line));
+            line.map(|line| line.trim().chars().take(LONGEST_SHOWN).collect::<String>())
+        };
+        match (only(&self.shown, &now), only(&now, &self.shown)) {
+            (Some(was), Some(is)) if without_digits(&was) == without_digits(&is) => {
+                Text::new(format!("; it was: {was}; it is: {is}"), format!("；当时：{was}；现在：{is}"))
+            }
+            (_, Some(is)) => Text::new(format!("; it is now: {is}"), format!("；现在：{is}")),
+            (_, None) => Text::default(),
+        }
+    }
+
     /// Returns a parameter that the recipe does not have, or whose value is not as it must be.
     fn odd_parameter(&self, recipe: &Recipe) -> Option<&str> {
         let fits = |name: &String, value: &Value| {
@@ -214,6 +241,10 @@ impl Reviewed {
         };
         self.params.iter().find(|(name, value)| !fits(name, value)).map(|(name, _)| name.as_str())
     }
+}
+
+fn without_digits(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 fn stale(id: &str, en: &str, zh: &str) -> anyhow::Error {

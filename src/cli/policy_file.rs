@@ -9,6 +9,7 @@ use super::args::Audit;
 use super::own_file;
 use super::selecting;
 use super::session::Session;
+use super::writing::would_write;
 use crate::evidence::Host;
 use crate::os::{AbsPath, git};
 use crate::policy::{self, Baseline, FILE, LONGEST, Policy};
@@ -96,6 +97,10 @@ pub fn write_baseline(
 ) -> Result<usize> {
     let Some(file) = baseline_file(args, session, policy)? else { return Ok(0) };
     let new = Baseline::of(diagnosis, old);
+    if session.common.dry_run {
+        session.say(&would_write(&file));
+        return Ok(new.len());
+    }
     own_file::write(&file, new.text().as_bytes(), Baseline::BEGINNING)?;
     Ok(new.len())
 }

@@ -177,12 +177,30 @@ pub fn origin_of(session: &Session, reading: &Reading, paths: &[&Path], recipes:
     // What the user calls the tree of that log is on this machine, so that the log is of this machine as well.
     let is_here = |text: &String| session.host().follow(session.project().resolve(text).as_path()).is_ok();
     let given = selecting::given_paths(session, recipes).iter().any(is_here);
-    if inside || named || given { Origin::ThisMachine } else { Origin::Elsewhere }
+    if inside || named || given {
+        return Origin::ThisMachine;
+    }
+    let piped = paths.contains(&Path::new("-")) && comes_through_a_pipe();
+    if piped { Origin::Piped } else { Origin::Elsewhere }
 }
 
-/// Says that this machine was not asked, and how it can be, where a log is from elsewhere as far as can be seen.
-pub fn mention_not_asked(session: &Session, origin: Origin) {
-    if origin == Origin::Elsewhere && !session.common.log_only {
+/// Says whether standard input is a pipe. Whoever types `cmake … | fix diagnose -` in a project means that project; but
+/// `cat` may stand before the pipe as well, so that it proves nothing.
+fn comes_through_a_pipe() -> bool {
+    let status = rustix::fs::fstat(rustix::stdio::stdin());
+    status.is_ok_and(|status| rustix::fs::FileType::from_raw_mode(status.st_mode) == rustix::fs::FileType::Fifo)
+}
+
+/// Says that this machine was not asked, or showed nothing, and how it can be, where a log is from elsewhere as far as
+/// can be seen.
+pub fn mention_not_asked<'f>(session: &Session, origin: Origin, findings: impl IntoIterator<Item = &'f Finding>) {
+    if origin == Origin::Piped && findings.into_iter().any(|finding| !finding.asked) {
+        session.say(&Text::new(
+            "note: this machine does not confirm what the pipe says, and the log does not name this project; \
+             if it is this project's build, `fix run -- CMD` runs it and is sure",
+            "注意：本机情况未能印证管道传入的日志，且日志未提及此项目；若确为此项目的构建，请用 `fix run -- CMD` 运行",
+        ));
+    } else if origin == Origin::Elsewhere && !session.common.log_only {
         session.say(&Text::new(
             "note: this machine was not asked: the log neither lies in this project nor names it; \
              put it into the project, or let `fix run -- CMD` run the build",

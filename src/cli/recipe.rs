@@ -8,6 +8,7 @@ use super::args::RecipeAction;
 use super::output;
 use super::session::{Session, for_screen};
 use super::trial;
+use super::writing::would_write;
 use crate::recipe::catalogue::Catalogue;
 use crate::recipe::docs::{self, Freshness};
 use crate::recipe::{Text, lint, scaffold};
@@ -51,10 +52,17 @@ fn new(session: &Session, id: &str, recipes: &Path) -> Result<u8> {
         if path.as_path().exists() {
             bail!("`{path}` exists already");
         }
+        if session.common.dry_run {
+            session.say(&would_write(&path));
+            continue;
+        }
         let folder = path.parent().context("a file lies in a folder")?;
         std::fs::create_dir_all(folder.as_path()).with_context(|| format!("cannot make `{folder}`"))?;
         std::fs::write(path.as_path(), text).with_context(|| format!("cannot write `{path}`"))?;
         output::show(&format!("{path}\n"));
+    }
+    if session.common.dry_run {
+        return Ok(1);
     }
     for name in &made.folders {
         let folder = root.resolve(name);
@@ -96,6 +104,13 @@ fn reference(session: &Session, recipes: &Path, file: &Path, mode: Mode) -> Resu
     })?;
     let path = session.resolve(file);
     match mode {
+        Mode::Write if session.common.dry_run => {
+            let is_fresh = std::fs::read_to_string(path.as_path()).is_ok_and(|stored| stored == text);
+            if !is_fresh {
+                session.say(&would_write(&path));
+            }
+            Ok(u8::from(!is_fresh))
+        }
         Mode::Write => {
             std::fs::write(path.as_path(), text).with_context(|| format!("cannot write `{path}`"))?;
             Ok(0)

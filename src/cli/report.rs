@@ -12,7 +12,8 @@ use super::output;
 use super::own_file;
 use super::reading::{Asking, Reader, Reading, Stages, origin_of};
 use super::session::{Session, for_screen};
-use super::{convert, rollback};
+use super::writing::would_write;
+use super::{convert, history};
 use crate::evidence::npu_smi::NpuSmi;
 use crate::evidence::{Host, inventory, leftovers};
 use crate::recipe::Text;
@@ -53,6 +54,11 @@ pub fn run(args: &Report, session: &Session) -> Result<u8> {
         None => output::hand_out(text.as_bytes()),
         Some(path) => {
             let path = session.resolve(path);
+            if session.common.dry_run {
+                output::hand_out(text.as_bytes());
+                session.say(&would_write(&path));
+                return Ok(1);
+            }
             let beginning = if wants_json { "{\n" } else { bug::BEGINNING };
             own_file::write(&path, text.as_bytes(), beginning.as_bytes())?;
             if !session.common.quiet && !session.common.json {
@@ -109,10 +115,12 @@ fn collect(
         excerpt.source = format!("log {}", at + 1);
     }
     let command: Vec<String> = args.cmd.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (recorded, attempts) = attempts(session);
+    let command = if command.is_empty() { recorded } else { command };
     let mut seen: String = excerpts.iter().map(|one| format!("{}\n", one.text)).collect();
     seen.extend(reading.logs.iter().flat_map(|log| log.tail.iter().map(|line| format!("{}\n", line.text))));
     seen.push_str(&command.join(" "));
-    let (recorded, attempts) = attempts(session);
+    let words: Vec<std::ffi::OsString> = command.iter().map(Into::into).collect();
     let chips =
         NpuSmi::of(session.host()).map_or_else(|| inventory::accelerators(session.host()), |told| kinds_of(&told));
     Ok(BugReport {
@@ -123,7 +131,7 @@ fn collect(
             .map(|one| Known { id: one.id.clone(), confidence: one.confidence, title: one.title.clone() })
             .collect(),
         excerpts,
-        versions: inventory::installed(session.host())
+        versions: inventory::installed(session.host(), &words)
             .into_iter()
             .map(|one| VersionLine { name: one.name, version: one.version, told_by: one.told_by.to_owned() })
             .collect(),
@@ -131,7 +139,7 @@ fn collect(
         ranks: ranks(session, &seen),
         shapes: shapes(&seen),
         dtypes: dtypes(&seen),
-        command: if command.is_empty() { recorded } else { command },
+        command,
         attempts,
     })
 }
@@ -148,7 +156,7 @@ fn attempts(session: &Session) -> (Vec<String>, Vec<Attempt>) {
         .iter()
         .map(|group| Attempt {
             recipes: group.transactions.iter().map(|transaction| transaction.recipe.clone()).collect(),
-            outcome: rollback::outcome(&group.state),
+            outcome: history::outcome(&group.state),
         })
         .filter(|attempt| !attempt.recipes.is_empty())
         .collect();

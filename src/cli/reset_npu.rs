@@ -9,6 +9,7 @@ use super::session::Session;
 use crate::evidence::npu_smi::{self, NpuSmi};
 use crate::os::AbsPath;
 use crate::os::process::{Command, Status, run_captured};
+use crate::recipe::Text;
 use crate::steps::forbidden_reset;
 
 /// A reset takes about twenty seconds.
@@ -22,6 +23,13 @@ pub fn run(args: &ResetNpu, session: &Session) -> Result<u8> {
     let said = NpuSmi::of(session.host()).context("`npu-smi info` does not answer")?;
     if let Some(why) = forbidden_reset(&said, npu, chip) {
         bail!("nothing is reset: {}", why.get(session.lang()));
+    }
+    if session.common.dry_run {
+        session.say(&Text::new(
+            format!("would reset chip {chip} of NPU {npu}"),
+            format!("将复位 NPU {npu} 的芯片 {chip}"),
+        ));
+        return Ok(1);
     }
     let words = ["set", "-t", "reset", "-i", &npu.to_string(), "-c", &chip.to_string()].map(std::ffi::OsString::from);
     let argv = [vec![program.as_path().as_os_str().to_owned()], words.to_vec()].concat();

@@ -1,10 +1,8 @@
-//! `fix history` and `fix rollback`: what was changed, and taking it back.
+//! `fix rollback`: taking a repair back.
 
-use std::time::Duration;
+use anyhow::{Result, bail};
 
-use anyhow::Result;
-
-use super::args::{History, HistoryAction, Rollback};
+use super::args::Rollback;
 use super::output;
 use super::progress::Progress;
 use super::session::{Session, for_screen};
@@ -12,83 +10,9 @@ use super::{convert, sentences, writing};
 use crate::change::AbsPath;
 use crate::evidence::Host;
 use crate::recipe::Text;
-use crate::report::{self, HistoryLine, Outcome, Refusal, RefusalReason, RollbackResult};
+use crate::report::{self, Outcome, Refusal, RefusalReason, RollbackResult};
 use crate::rollback::{self, OnDrift, RollbackError, Which, roll_back};
-use crate::transaction::{self, Drift, GroupState, GroupSummary, Limits, Newcomers, StateDir, Summary, Version};
-
-/// Shows the operation log, or forgets old entries.
-pub fn history(args: &History, session: &Session) -> Result<u8> {
-    let state = session.state()?;
-    if let Some(HistoryAction::Prune(prune)) = &args.action {
-        let limits = Limits {
-            groups: prune.keep,
-            age: Duration::from_secs(prune.days.saturating_mul(86_400)),
-            bytes: prune.gib.saturating_mul(1 << 30),
-            newcomers: Newcomers::AsTheRest,
-        };
-        let pruned = transaction::prune(&state, &limits)?;
-        let (count, mib) = (pruned.groups.len(), pruned.bytes >> 20);
-        session.say(&Text::new(
-            format!("deleted the backups of {count} repairs ({mib} MiB)"),
-            format!("已删除 {count} 次修复的备份（{mib} MiB）"),
-        ));
-        if pruned.newcomers > 0 {
-            let count = pruned.newcomers;
-            session.say(&Text::new(
-                format!(
-                    "with {count} of them went what had been made since the repair and stood in the way of an undo"
-                ),
-                format!("其中 {count} 次还包括修复之后产生、因挡住撤销而被移走的内容"),
-            ));
-        }
-        if !session.common.json {
-            return Ok(0);
-        }
-    }
-    let groups = transaction::history(&state)?;
-    let document = report::History { outcome: Outcome::Listed, groups: groups.iter().rev().map(line).collect() };
-    if session.common.json {
-        output::hand_out(report::json::render(&document).as_bytes());
-    } else {
-        output::show(&report::text::render_history(&document, &session.text_style()));
-        groups.iter().for_each(|group| mention_unreadable(session, group));
-        writing::mention_unfinished(session);
-    }
-    Ok(0)
-}
-
-/// Says why a repair cannot be read: nothing of it is forgotten meanwhile.
-fn mention_unreadable(session: &Session, group: &GroupSummary) {
-    let (id, GroupState::Unreadable(why)) = (&group.id, &group.state) else { return };
-    session.warn(&Text::new(
-        format!("{id} cannot be read: {why}; what it kept is not deleted"),
-        format!("{id} 无法读取：{why}；其保留的内容不会被删除"),
-    ));
-}
-
-fn line(group: &GroupSummary) -> HistoryLine {
-    HistoryLine {
-        id: group.id.clone(),
-        time: i64::try_from(group.at.as_secs()).unwrap_or(i64::MAX),
-        outcome: outcome(&group.state),
-        folder: group.root.to_string(),
-        recipes: group.transactions.iter().map(|transaction| transaction.recipe.clone()).collect(),
-        changes: group.transactions.iter().map(|transaction| transaction.changes.len()).sum(),
-        bytes: group.bytes,
-    }
-}
-
-/// What became of a group, as a result tells it.
-pub fn outcome(state: &GroupState) -> Outcome {
-    match state {
-        GroupState::Applied => Outcome::Repaired,
-        GroupState::Undone => Outcome::RolledBack,
-        GroupState::RolledBack => Outcome::Restored,
-        GroupState::AtWork => Outcome::AtWork,
-        GroupState::RollingBack | GroupState::Unfinished => Outcome::NeedsAttention,
-        GroupState::Unreadable(_) => Outcome::Failed,
-    }
-}
+use crate::transaction::{self, Drift, GroupState, StateDir, Summary, Version};
 
 /// Takes a repair back; returns the exit status.
 pub fn run(args: &Rollback, session: &Session) -> Result<u8> {
@@ -137,7 +61,7 @@ pub fn run(args: &Rollback, session: &Session) -> Result<u8> {
                 refused: Vec::new(),
             }
         }
-        Err(error) => failed(session, &error),
+        Err(error) => failed(session, &error)?,
     };
     let code = result.exit_code;
     print(session, &result);
@@ -156,7 +80,7 @@ fn preview(session: &Session, state: &StateDir, which: &Which) -> Result<u8> {
     let group = match rollback::find(state, which) {
         Ok(group) => group,
         Err(error) => {
-            let result = failed(session, &error);
+            let result = failed(session, &error)?;
             print(session, &result);
             return Ok(result.exit_code);
         }
@@ -202,7 +126,8 @@ fn restored_paths(state: &StateDir, id: &str) -> Vec<String> {
     paths
 }
 
-fn failed(session: &Session, error: &RollbackError) -> RollbackResult {
+/// What became of it where it did not go; an id that nobody knows is a mistake of usage.
+fn failed(session: &Session, error: &RollbackError) -> Result<RollbackResult> {
     let mut result = RollbackResult {
         outcome: Outcome::Refused,
         exit_code: 1,
@@ -226,10 +151,13 @@ fn failed(session: &Session, error: &RollbackError) -> RollbackResult {
             session.say(&says);
             mention_saves(session, error);
         }
-        RollbackError::Unknown(_) => {
-            result.outcome = Outcome::Failed;
-            result.exit_code = 2;
-            let hint = Text::new("`fix history` lists the repairs", "`fix history` 列出所有修复");
+        RollbackError::Unknown(_) => bail!("{error}\nhint: `fix history` lists the repairs"),
+        RollbackError::Forgotten { group, .. } => {
+            result.group = Some(group.clone());
+            let hint = Text::new(
+                "what it changed stays; your version control or your backups may have the old state",
+                "它所做的改动会保留；旧内容可从版本控制或您自己的备份中找回",
+            );
             result.refused.push(refusal(RefusalReason::Guard, None, Some(hint)));
         }
         RollbackError::Drift { group, drifts } => {
@@ -284,7 +212,7 @@ fn failed(session: &Session, error: &RollbackError) -> RollbackResult {
             result.refused.push(refusal(RefusalReason::Surroundings, None, Some(hint)));
         }
     }
-    result
+    Ok(result)
 }
 
 /// Names what an earlier forced rollback saved here: it comes back by name only.

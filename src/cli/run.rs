@@ -10,18 +10,19 @@ use super::args::{Run, WorkflowCommands};
 use super::ci::{Ci, Fence, grouped};
 use super::output;
 use super::placing::Placer;
-use super::reading::{Asking, Reader, Stages};
+use super::reading::Reader;
 use super::repair::{
     Attempt, Build, Carried, Judgement, Permission, carry_out, checks, judge, judge_checks, permission, unmet, withheld,
 };
 use super::report_dir::ReportDir;
+use super::run_end::{self, ending, not_started, status};
 use super::script_environment::evaluate;
 use super::session::{Session, for_screen};
-use super::{Code, convert, run_report, selecting, writing};
+use super::{Code, convert, diagnose, hints, run_report, selecting, writing};
 use crate::change::{AbsPath, EnvOverlay};
-use crate::diagnosis::{Confidence, Finding, Origin};
+use crate::diagnosis::{Confidence, Finding};
 use crate::evidence::Host;
-use crate::os::process::{ReplayableStdin, SpawnError, Status};
+use crate::os::process::ReplayableStdin;
 use crate::os::signals::Interrupts;
 use crate::plan::{self, Plan, Rerun, Surroundings};
 use crate::recipe::catalogue::Catalogue;
@@ -30,9 +31,6 @@ use crate::redact::{Profile, Redactor};
 use crate::report::{self, Outcome, RefusalReason, RunLine, RunResult};
 use crate::transaction::Group;
 
-/// A command whose reader has gone ends by this signal.
-const SIGPIPE: i32 = rustix::process::Signal::PIPE.as_raw();
-
 /// Runs the command and repairs what it can; ends as the last run of the command did.
 pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let catalogue = Catalogue::embedded();
@@ -40,7 +38,11 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
     let reader = Reader::new(catalogue.entries().iter().collect());
     let rerun = Rerun { argv: args.cmd.clone(), cwd: session.project().clone(), instead_of: None };
     let timeout = args.rerun.rerun_timeout.map(Duration::from_secs);
-    let kept = args.report_dir.as_ref().map(|path| ReportDir::open(session, path)).transpose()?.map(RefCell::new);
+    if let Some(path) = args.report_dir.as_ref().filter(|_| session.common.dry_run) {
+        session.say(&writing::would_write(&session.resolve(path)));
+    }
+    let report_dir = args.report_dir.as_ref().filter(|_| !session.common.dry_run);
+    let kept = report_dir.map(|path| ReportDir::open(session, path)).transpose()?.map(RefCell::new);
     let build = Build { reader: &reader, session, timeout, stdin: ReplayableStdin::remember(), kept: kept.as_ref() };
     let fence = match (Ci::here(session), args.workflow_commands) {
         (Some(Ci::Github), WorkflowCommands::Stop) => Fence::raise(),
@@ -62,49 +64,6 @@ pub fn run(args: &Run, session: &Session) -> Result<Code> {
     // A run that went well has no failure to repair: what was found in it is only told.
     let last = if attempt.passed() || interrupted { attempt } else { course.follow(attempt, args.max_repairs)? };
     course.close(&last)
-}
-
-/// Tells why the command could not be started, and what is known of that: our own words are all the log there is.
-fn not_started(build: &Build<'_>, rerun: &Rerun, error: &SpawnError) -> Result<Code> {
-    let session = build.session;
-    let code = status(error.shell_code());
-    session.warn(&Text::new(error.to_string(), error.to_string()));
-    let reading = build.reader.read("fix", format!("fix: {error}\n").as_bytes(), Stages::Unasked)?;
-    let host = session.host_with(&EnvOverlay::default());
-    let asking = Asking { host: &host, origin: Origin::ThisMachine, command: Some(&rerun.argv) };
-    let findings = build.reader.diagnose(&reading, &asking, session)?;
-    let findings: Vec<_> =
-        findings.iter().enumerate().map(|(at, finding)| convert::finding(finding, at + 1, None)).collect();
-    if session.common.json {
-        super::print_failure(&anyhow::anyhow!("{error}"), Outcome::Failed, code, findings);
-    } else if !session.common.quiet && !findings.is_empty() {
-        let diagnosis =
-            report::Diagnosis { findings, outcome: Outcome::Found, unmatched: None, suppressed: Vec::new() };
-        output::tell(&format!("\n{}", report::text::render_diagnosis(&diagnosis, &session.text_style())));
-    }
-    Ok(Code::Exit(code))
-}
-
-fn status(code: i32) -> u8 {
-    u8::try_from(code).unwrap_or(u8::MAX)
-}
-
-/// The end of the command, as our own.
-fn ending(session: &Session, attempt: &Attempt) -> Code {
-    if let (true, Some(error)) = (attempt.passed(), &attempt.ended.output_lost) {
-        session.warn(&Text::new(
-            format!("the command's output could not be written: {error}"),
-            format!("命令的输出无法写出：{error}"),
-        ));
-        return Code::Exit(super::RUN_FAILED);
-    }
-    match attempt.ended.status {
-        Status::Exited(code) => Code::Exit(status(code)),
-        // A shell loop around `fix` ends at Ctrl-C only when `fix` ends by the signal, too. What killed the command
-        // alone (SIGSEGV, the OOM killer) is told as a shell tells it.
-        Status::Signalled(signal) if attempt.ended.interrupted == Some(signal) => Code::Signal(signal),
-        Status::Signalled(signal) => Code::Exit(status(128 + signal)),
-    }
 }
 
 /// The repairs of one `fix run`, one after the other.
@@ -144,6 +103,7 @@ impl<'a> Course<'a> {
             repairs: Vec::new(),
             refused: Vec::new(),
             remaining: Vec::new(),
+            unmatched: None,
         };
         let (overlay, tried) = (EnvOverlay::default(), BTreeSet::new());
         Self {
@@ -215,7 +175,7 @@ impl<'a> Course<'a> {
         let mut shown = convert::finding(finding, 1, Some(plan));
         // The plan is shown whole right below.
         shown.repair = Vec::new();
-        shown.apply_with = "fix run --yes -- CMD".to_owned();
+        shown.apply_with = self.repair_with(shown.applicability);
         let diagnosis = report::Diagnosis {
             findings: vec![shown],
             outcome: Outcome::Found,
@@ -228,6 +188,12 @@ impl<'a> Course<'a> {
         output::tell(&crate::diff::render_for_screen(plan, lang, &self.session.screen_style()));
     }
 
+    /// The command that carries out a repair of this level.
+    fn repair_with(&self, level: Applicability) -> String {
+        let flags = if level == Applicability::Safe { "--yes" } else { "--yes=confirm" };
+        hints::run(self.session, flags, &self.result.command)
+    }
+
     /// Says whether a plan may be carried out; notes why not.
     fn may(&mut self, plan: &Plan) -> Result<bool> {
         if self.session.common.dry_run {
@@ -235,14 +201,14 @@ impl<'a> Course<'a> {
             return Ok(false);
         }
         if self.build.stdin.is_none() {
-            let id = &plan.recipe;
+            let again = self.repair_with(plan.applicability);
             self.result.refused.push(withheld(
                 RefusalReason::NoInput,
                 Text::new(
                     "standard input cannot be read a second time, so that the command is not run again",
                     "标准输入无法重复读取，因此不会重跑命令",
                 ),
-                Text::new(format!("repair it with `fix {id} -- CMD`"), format!("请用 `fix {id} -- CMD` 修复")),
+                Text::new(format!("`{again} </dev/null`"), format!("`{again} </dev/null`")),
             ));
             return Ok(false);
         }
@@ -420,35 +386,50 @@ impl<'a> Course<'a> {
                     });
                     let mut shown = convert::finding_with(finding, at + 1, plan.as_ref().map(Result::as_ref));
                     placer.place(finding, plan.as_ref().and_then(|plan| plan.as_ref().ok()), &mut shown);
-                    shown.apply_with = "fix run --yes -- CMD".to_owned();
+                    shown.apply_with = self.repair_with(shown.applicability);
                     shown
                 })
                 .collect();
+        }
+        let nothing_known =
+            self.result.repairs.is_empty() && self.result.refused.is_empty() && self.result.remaining.is_empty();
+        let reader_left = run_end::reader_left(last);
+        if nothing_known && !last.passed() && last.ended.interrupted.is_none() && !reader_left {
+            let logs = &last.reading.logs;
+            self.result.unmatched = Some(diagnose::unmatched(&Catalogue::embedded(), logs, &self.result.command));
         }
         if let Some(dir) = self.build.kept {
             let group = self.group.as_ref().map(Group::id).filter(|id| !id.is_empty());
             run_report::keep(self.session, &dir.borrow(), &self.result, group)?;
         }
-        self.tell(last)?;
+        self.tell()?;
         if !self.session.common.json {
             run_report::tell_runner(self.session, &self.result, &last.findings, &placer);
         }
         Ok(code)
     }
 
-    fn tell(&self, last: &Attempt) -> Result<()> {
+    fn tell(&self) -> Result<()> {
         if self.session.common.json {
             // Behind what the command printed: the last line of standard output.
             output::hand_out(report::json::render_line(&self.result).as_bytes());
             return Ok(());
         }
-        // A failure that no recipe knows is the command's own: one line says that it was looked at.
-        if self.result.repairs.is_empty() && self.result.refused.is_empty() && self.result.remaining.is_empty() {
-            let reader_left = last.ended.status == Status::Signalled(SIGPIPE);
-            if !last.passed() && last.ended.interrupted.is_none() && !reader_left {
-                self.session
-                    .say(&Text::new("fix: no known issue matches this failure", "fix: 没有与此失败匹配的已知问题"));
+        // A failure that no recipe knows is the command's own: what tells most of it, and how it is reported.
+        if let Some(unmatched) = &self.result.unmatched {
+            let diagnosis = report::Diagnosis {
+                findings: Vec::new(),
+                outcome: Outcome::NoMatch,
+                unmatched: Some(unmatched.clone()),
+                suppressed: Vec::new(),
+            };
+            if !self.session.common.quiet {
+                let text = report::text::render_diagnosis(&diagnosis, &self.session.text_style());
+                output::tell(&format!("\n{text}"));
             }
+            return Ok(());
+        }
+        if self.result.repairs.is_empty() && self.result.refused.is_empty() && self.result.remaining.is_empty() {
             return Ok(());
         }
         if !self.session.common.quiet {
@@ -456,7 +437,7 @@ impl<'a> Course<'a> {
             let mut result = self.result.clone();
             result.remaining.retain(|finding| !self.shown.contains(&finding.id));
             let text = report::text::render_run(&result, &self.session.text_style());
-            let title = format!("fix: {}", result.outcome.sentence().get(self.session.lang()));
+            let title = format!("fix: {}", result.sentence().get(self.session.lang()));
             grouped(Ci::here(self.session), &title, || output::tell(&format!("\n{text}")));
             self.tell_environment();
             self.tell_command();

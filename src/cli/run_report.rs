@@ -33,7 +33,7 @@ pub fn tell_runner(session: &Session, result: &RunResult, findings: &[Finding], 
     let lang = session.lang();
     let annotations = github::render(&diagnosis, lang);
     channel(&annotations.text);
-    let mut summary = format!("### fix: {}\n\n", markdown::escape(result.outcome.sentence().get(lang)));
+    let mut summary = format!("### fix: {}\n\n", markdown::escape(result.sentence().get(lang)));
     for repair in &result.repairs {
         let line = format!("{}: {} – {}", repair.id, repair.title.get(lang), repair.outcome.sentence().get(lang));
         summary.push_str(&format!("- {}\n", markdown::escape(&line)));
@@ -59,7 +59,7 @@ fn remaining(result: &RunResult) -> Diagnosis {
     Diagnosis {
         findings: result.remaining.clone(),
         outcome,
-        unmatched: None,
+        unmatched: result.unmatched.clone(),
         suppressed: Vec::<report::Suppressed>::new(),
     }
 }

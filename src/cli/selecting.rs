@@ -44,6 +44,9 @@ pub fn entry<'c>(catalogue: &'c Catalogue, name: &str) -> Result<&'c Entry> {
     }
 }
 
+/// Parameters that a hint names.
+const MOST_NAMED: usize = 5;
+
 /// Checks `--set NAME=VALUE` against the parameters of recipes: one of them must know each name and take the value.
 pub fn check_set(session: &Session, recipes: &[Recipe]) -> Result<()> {
     for given in &session.common.set {
@@ -53,9 +56,14 @@ pub fn check_set(session: &Session, recipes: &[Recipe]) -> Result<()> {
         let all = || recipes.iter().flat_map(|recipe| &recipe.params);
         let known: Vec<&Param> = all().filter(|param| param.name == name).collect();
         let Some(first) = known.first() else {
-            let names: BTreeSet<String> = all().map(|param| format!("`{}`", param.name)).collect();
-            let names: Vec<String> = names.into_iter().collect();
-            bail!("`--set {given}`: no such parameter here\nhint: there are {}", names.join(", "));
+            let names: BTreeSet<&str> = all().map(|param| param.name.as_str()).collect();
+            let near = nearest(name, names.iter().copied());
+            let hint = match (near.as_slice(), names.len()) {
+                ([], 1..=MOST_NAMED) => format!("there are {}", quoted(names, ", ")),
+                ([], _) => "`fix show ISSUE` lists the parameters of an issue".to_owned(),
+                (near, _) => format!("did you mean {}?", quoted(near.iter().copied(), ", ")),
+            };
+            bail!("`--set {given}`: no such parameter here\nhint: {hint}");
         };
         if known.iter().any(|param| admitted(param, text).is_some()) {
             continue;

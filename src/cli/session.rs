@@ -25,7 +25,7 @@ use crate::os::terminal::escape_for_terminal;
 use crate::plan::{RootsError, allowed_roots};
 use crate::recipe::{Applicability, Lang, Text, Vocabulary};
 use crate::redact::redact;
-use crate::report::text::{TextStyle, choose_width};
+use crate::report::text::{TextStyle, choose_width, said_width};
 use crate::report::{Refusal, RefusalReason};
 use crate::transaction::StateDir;
 
@@ -214,17 +214,14 @@ impl Session {
 
     /// How results are laid out; colours are taken out where the stream takes none.
     pub fn text_style(&self) -> TextStyle {
-        let terminal = [rustix::stdio::stdout(), rustix::stdio::stderr()]
-            .iter()
-            .find_map(|stream| rustix::termios::tcgetwinsize(stream).ok())
-            .map(|size| usize::from(size.ws_col));
-        let width = choose_width(self.env("COLUMNS").as_deref(), terminal);
+        let width = choose_width(self.env("COLUMNS").as_deref(), terminal_width());
         TextStyle { lang: self.lang, colour: Colour::Always, width }
     }
 
     /// How plans are shown.
     pub fn screen_style(&self) -> ScreenStyle {
-        ScreenStyle { colour: Colour::Always, ..ScreenStyle::default() }
+        let width = said_width(self.env("COLUMNS").as_deref(), terminal_width());
+        ScreenStyle { colour: Colour::Always, width, ..ScreenStyle::default() }
     }
 
     pub fn styles(&self) -> Styles {
@@ -244,6 +241,14 @@ impl Session {
 /// Makes a sentence of ours fit for a terminal: names in it come from elsewhere.
 pub fn for_screen(text: &str) -> String {
     escape_for_terminal(redact(text).as_str())
+}
+
+/// Columns of the terminal that shows what we say.
+fn terminal_width() -> Option<usize> {
+    [rustix::stdio::stdout(), rustix::stdio::stderr()]
+        .iter()
+        .find_map(|stream| rustix::termios::tcgetwinsize(stream).ok())
+        .map(|size| usize::from(size.ws_col))
 }
 
 fn host_in(project: &AbsPath, env: &BTreeMap<OsString, OsString>, network: Network) -> LocalHost {

@@ -31,10 +31,16 @@ pub fn run(session: &Session, ids: &[String], recipes: &Path, fixtures: &Path) -
         if catalogue.by_id(&fixture.id).is_none() || (!ids.is_empty() && !ids.contains(&fixture.id)) {
             continue;
         }
-        let mistakes = try_one(session, &catalogue, &reader, &fixture)
-            .unwrap_or_else(|error| vec![format!("cannot be tried: {error:#}")]);
+        let (mistakes, taken) = match try_one(session, &catalogue, &reader, &fixture) {
+            Ok(findings) => (judge(&fixture, &findings), tell_taken(&fixture, &findings)),
+            Err(error) => (vec![format!("cannot be tried: {error:#}")], String::new()),
+        };
         if mistakes.is_empty() {
             passed += 1;
+            // Of the whole catalogue it would be hundreds.
+            if !ids.is_empty() || session.common.verbose > 0 {
+                output::show(&for_screen(&format!("{}/{}: {taken}\n", fixture.id, fixture.name)));
+            }
         } else {
             failed += 1;
             for mistake in mistakes {
@@ -46,8 +52,8 @@ pub fn run(session: &Session, ids: &[String], recipes: &Path, fixtures: &Path) -
     Ok(u8::from(failed > 0))
 }
 
-/// Tries one fixture in a temporary folder; returns what is wrong.
-fn try_one(session: &Session, catalogue: &Catalogue, reader: &Reader<'_>, fixture: &Fixture) -> Result<Vec<String>> {
+/// Tries one fixture in a temporary folder; returns what is found.
+fn try_one(session: &Session, catalogue: &Catalogue, reader: &Reader<'_>, fixture: &Fixture) -> Result<Vec<Finding>> {
     let folder = tempfile::Builder::new().prefix("fix-recipe-").tempdir()?;
     let root: PathBuf = std::fs::canonicalize(folder.path())?;
     let log = fixture.unpack(&root)?;
@@ -85,7 +91,23 @@ fn try_one(session: &Session, catalogue: &Catalogue, reader: &Reader<'_>, fixtur
         }
         (Some(_) | None, _) => reader.diagnose(&reading, &asking, &given)?,
     };
-    Ok(judge(fixture, &findings))
+    Ok(findings)
+}
+
+/// Which case a fixture took, and what an author still has to add.
+fn tell_taken(fixture: &Fixture, findings: &[Finding]) -> String {
+    let own = findings.iter().find(|finding| finding.recipe.id == fixture.id);
+    let Some(own) = own.filter(|own| own.confidence != Confidence::Refuted) else { return "left alone".to_owned() };
+    let case = own.case();
+    let mut told = format!("case `{}`", case.map_or("", |case| case.name.as_str()));
+    if fixture.expect.is_none() {
+        told.push_str("; no `expect` in case.toml says that it must be");
+    }
+    let repairs = case.is_some_and(|case| !case.steps.is_empty());
+    if repairs && !fixture.folder.join("plan.diff").exists() {
+        told.push_str("; no plan.diff: `FIX_BLESS=1 cargo test --test recipes the_plan` writes it, read it");
+    }
+    told
 }
 
 fn judge(fixture: &Fixture, findings: &[Finding]) -> Vec<String> {

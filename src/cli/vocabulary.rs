@@ -20,7 +20,12 @@ pub fn vocabulary() -> Vocabulary {
     let mut verbs: Vec<VerbTerm> =
         steps::all().map(|verb| VerbTerm { name: verb.name, about: verb.about, args: terms(verb.args) }).collect();
     verbs.sort_by_key(|verb| verb.name);
-    Vocabulary { questions, verbs, anchors: |regex| literals::anchors(regex).map_err(|error| error.to_string()) }
+    Vocabulary {
+        questions,
+        verbs,
+        anchors: |regex| literals::anchors(regex).map_err(|error| error.to_string()),
+        least_anchor: literals::GOOD_BYTES,
+    }
 }
 
 fn terms(args: &[questions::ArgSpec]) -> Vec<ArgTerm> {
@@ -56,6 +61,32 @@ mod tests {
         let mistakes: Vec<String> =
             lint::lint(files, &vocabulary).iter().map(|mistake| format!("{mistake}\nhint: {}", mistake.hint)).collect();
         assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+    }
+
+    #[test]
+    fn lint_refuses_anchors_that_cost_a_second_pass() {
+        let vocabulary = vocabulary();
+        let entry = Catalogue::embedded().entries().iter().find(|entry| entry.id == "tda-1.9").unwrap().clone();
+        let begins = entry.toml.find("any = [").unwrap() + "any = [".len();
+        let line = entry.toml[..begins].lines().count() + 1;
+        let table = [
+            (r"Exec\ format", None),
+            (r"EJ0003bad", Some("the literal `EJ0003bad`, which this is looked for by, has 9 of at least 11 bytes")),
+            (r"HCCL: EJ0003bad", None),
+            (r"EJ0003bad\S+|the\ long\ alternative", Some("the literal `EJ0003bad`,")),
+        ];
+        for (regex, expected) in table {
+            let toml = format!("{}\n  \'\'\'{regex}\'\'\',{}", &entry.toml[..begins], &entry.toml[begins..]);
+            let mistakes = lint::lint_text(&entry.file, &toml, &vocabulary);
+            let found: Vec<_> =
+                mistakes.iter().map(|mistake| (mistake.line, &*mistake.message, &*mistake.hint)).collect();
+            assert_eq!(found.len(), usize::from(expected.is_some()), "{regex}: {found:?}");
+            for (at, message, hint) in found {
+                assert_eq!(at, line, "{regex}");
+                assert!(message.contains(expected.unwrap()), "{message}");
+                assert!(hint.contains("quote"), "{hint}");
+            }
+        }
     }
 
     #[test]

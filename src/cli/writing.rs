@@ -13,7 +13,9 @@ use crate::change::{AbsPath, EnvOverlay};
 use crate::recipe::Text;
 use crate::redact::{Profile, Redactor};
 use crate::report::RefusalReason;
-use crate::transaction::{self, Group, Limits, RecoveredOutcome, Remembered, Scope, StateDir, Unrecoverable};
+use crate::transaction::{
+    self, ForgottenBy, Group, GroupState, Limits, RecoveredOutcome, Remembered, Scope, StateDir, Unrecoverable,
+};
 
 /// Undoes what an earlier `fix` left behind when it was killed, for the same folder.
 pub fn recover(session: &Session, state: &StateDir, root: &AbsPath) -> Result<()> {
@@ -78,6 +80,11 @@ pub fn mention_kept(session: &Session, kept: &[AbsPath]) {
     }
 }
 
+/// What a dry run says instead of writing a file that the user named.
+pub fn would_write(path: &AbsPath) -> Text {
+    Text::new(format!("dry run: would write `{path}`"), format!("试运行：将写入 `{path}`"))
+}
+
 /// Mentions what was cut off, for commands that only read.
 pub fn mention_unfinished(session: &Session) {
     // A state folder that cannot be found or read holds nothing to mention; a writing command says why.
@@ -111,12 +118,26 @@ pub fn limits(session: &Session) -> Limits {
         age: Duration::from_secs(number("FIX_KEEP_DAYS", days).saturating_mul(86_400)),
         bytes: number("FIX_KEEP_GIB", usual.bytes >> 30).saturating_mul(1 << 30),
         newcomers: usual.newcomers,
+        clock: usual.clock,
     }
 }
 
 /// Forgets old backups after something new was kept. What cannot be forgotten now is tried again next time.
 pub fn prune(session: &Session, state: &StateDir) {
-    if let Err(error) = transaction::prune(state, &limits(session)) {
+    let pruned = transaction::beyond(state, &limits(session)).and_then(|going| {
+        let ids: Vec<String> = going.iter().map(|group| group.id.clone()).collect();
+        let pruned = transaction::prune_these(state, &ids, ForgottenBy::Limits)?;
+        Ok(going.into_iter().filter(move |group| pruned.groups.contains(&group.id)).collect::<Vec<_>>())
+    });
+    // Nobody misses the backup of what was taken back.
+    for group in pruned.iter().flatten().filter(|group| group.state == GroupState::Applied) {
+        let (id, root) = (&group.id, &group.root);
+        session.say(&Text::new(
+            format!("note: more is kept than FIX_KEEP_… allows: the backup of {id} in `{root}` was deleted, that repair stays"),
+            format!("注意：保留的内容超出 FIX_KEEP_… 的上限：已删除 `{root}` 中 {id} 的备份，该修复不再能撤销"),
+        ));
+    }
+    if let Err(error) = pruned {
         session
             .say(&Text::new(format!("old backups could not be deleted: {error}"), format!("无法删除旧备份：{error}")));
     }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::log::{Hit, LogScan};
 use crate::evidence::{Host, Machine, ProbeAnswer, interrogate};
 use crate::recipe::{
-    Applicability, Case, CaseVerdict, Param, ParamKind, ParamSource, Recipe, Role, Side, Value, Values,
+    Applicability, Case, CaseVerdict, Param, ParamKind, ParamSource, Recipe, Role, Side, Text, Value, Values,
 };
 
 pub use audit::audit;
@@ -54,6 +54,8 @@ pub struct Finding {
     pub evidence: Vec<Excerpt>,
     /// The log went on after it: something else may be what failed in the end.
     pub went_on: bool,
+    /// This machine was asked about it.
+    pub asked: bool,
     /// Log and line of the first required match, for ranking; `None` without a log.
     pub first_seen: Option<(usize, u64)>,
 }
@@ -88,6 +90,8 @@ pub struct PatternOwner {
 pub enum Origin {
     /// Written by a command that `fix` ran here, or it names this project: the machine is asked.
     ThisMachine,
+    /// It came through a pipe into this project: the machine may confirm it, and never refutes it.
+    Piped,
     /// From somewhere else: only the log speaks.
     Elsewhere,
 }
@@ -125,7 +129,12 @@ fn standing_hits<'a>(log: &'a LogScan, patterns: &[PatternOwner], recipe: &str) 
         .filter(|hit| {
             !of(Role::Veto).any(|veto| {
                 let owner = &patterns[veto.pattern];
-                let reach = u64::from(owner.lines);
+                // Where programs write by turns, only so many lines are the same program's.
+                let reach = u64::from(owner.lines) * u64::from(hit.programs);
+                // What another rank, container or job wrote says nothing about this one's failure.
+                if hit.program.is_other(veto.program) {
+                    return false;
+                }
                 let (back, ahead) = match owner.side {
                     Side::Before => (0, reach),
                     Side::After => (reach, 0),
@@ -142,6 +151,17 @@ fn standing_hits<'a>(log: &'a LogScan, patterns: &[PatternOwner], recipe: &str) 
 /// Returns `None` when logs were given and the recipe's signatures do not match, or when no log was given and
 /// the machine shows nothing of it.
 pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
+    let as_if = |origin| examine_as(recipe, &Evidence { origin, ..*evidence });
+    match evidence.origin {
+        Origin::ThisMachine | Origin::Elsewhere => as_if(evidence.origin),
+        Origin::Piped => {
+            let here = as_if(Origin::ThisMachine)?;
+            if here.confidence >= Confidence::Likely { Some(here) } else { as_if(Origin::Elsewhere) }
+        }
+    }
+}
+
+fn examine_as(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
     let mut hits: Vec<(usize, &Hit)> = Vec::new();
     let mut stopped = false;
     for (at, log) in evidence.logs.iter().enumerate() {
@@ -154,11 +174,13 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
             Course::WentOn => {}
             Course::Ended => continue,
         }
-        hits.extend(standing.into_iter().map(|hit| (at, hit)));
         hits.extend(log.hits.iter().map(|hit| (at, hit)).filter(|(_, hit)| {
             let owner = &evidence.patterns[hit.pattern];
-            owner.recipe == recipe.id && owner.role == Role::Supporting
+            owner.recipe == recipe.id
+                && owner.role == Role::Supporting
+                && standing.iter().any(|failed| !failed.program.is_other(hit.program))
         }));
+        hits.extend(standing.into_iter().map(|hit| (at, hit)));
     }
     if hits.is_empty() && !evidence.logs.is_empty() {
         return None;
@@ -169,12 +191,16 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
 
     let machine = match evidence.origin {
         Origin::ThisMachine => Machine::Here(evidence.host),
-        Origin::Elsewhere => Machine::Elsewhere,
+        Origin::Elsewhere | Origin::Piped => Machine::Elsewhere,
     };
     let given = values.clone();
     let (answers, values) = interrogate(recipe, values, machine, evidence.command);
     let case = recipe.cases.iter().position(|case| holds(case, &answers, &values));
     let verdict = case.map_or(CaseVerdict::Possible, |at| recipe.cases[at].verdict);
+    let nothing_shown = matches!(verdict, CaseVerdict::Possible | CaseVerdict::Refuted);
+    if recipe.only_here && nothing_shown {
+        return None;
+    }
     if hits.is_empty() && (verdict == CaseVerdict::Possible || verdict == CaseVerdict::Refuted) {
         return None;
     }
@@ -192,7 +218,7 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
     };
     // A log from elsewhere proves its own failure, not anything about this machine.
     let confidence = match evidence.origin {
-        Origin::Elsewhere => Confidence::Likely,
+        Origin::Elsewhere | Origin::Piped => Confidence::Likely,
         Origin::ThisMachine => confidence,
     };
     let applicability =
@@ -214,6 +240,7 @@ pub fn examine(recipe: &Recipe, evidence: &Evidence<'_>) -> Option<Finding> {
         answers,
         evidence: excerpts,
         went_on,
+        asked: evidence.origin == Origin::ThisMachine,
         first_seen,
     })
 }
@@ -274,6 +301,21 @@ impl Finding {
     /// The case that was taken.
     pub fn case(&self) -> Option<&Case> {
         self.case.map(|at| &self.recipe.cases[at])
+    }
+
+    /// What is wrong here; in general where no case says.
+    pub fn says(&self) -> Text {
+        self.case().and_then(|case| case.says.fill(&self.values)).unwrap_or_else(|| self.recipe.cause.clone())
+    }
+
+    /// What it is called: by the case that was taken, else by the recipe.
+    pub fn title(&self) -> &Text {
+        self.case().and_then(|case| case.title.as_ref()).unwrap_or(&self.recipe.title)
+    }
+
+    /// What helps: by the case that was taken, else by the recipe.
+    pub fn remedy(&self) -> &Text {
+        self.case().and_then(|case| case.remedy.as_ref()).unwrap_or(&self.recipe.remedy)
     }
 
     /// The recipe's parameters that have a value, without probe values.

@@ -1,9 +1,17 @@
 use super::*;
+use crate::evidence::log::Speaker;
 
 /// Says whether a match on line 10 stands with a veto on another line.
 fn stands(veto_line: u64, side: Side, lines: u32) -> bool {
-    let hit = |pattern, line| Hit {
+    stands_among([("", 1), ("", 1)], veto_line, side, lines)
+}
+
+/// The same, behind the tags of programs, among so many.
+fn stands_among(programs: [(&str, u32); 2], veto_line: u64, side: Side, lines: u32) -> bool {
+    let hit = |pattern: usize, line| Hit {
         pattern,
+        program: Speaker::of(programs[pattern].0.as_bytes()),
+        programs: programs[pattern].1,
         first_line: line,
         last_line: line,
         text: String::new(),
@@ -28,5 +36,20 @@ fn a_veto_reaches_to_its_side() {
     for (side, lines, vetoed) in table {
         let found: Vec<u64> = (5..=15).filter(|line| !stands(*line, side, lines)).collect();
         assert_eq!(found, vetoed, "{side:?} {lines}");
+    }
+}
+
+#[test]
+fn a_veto_is_of_the_same_program() {
+    let table = [
+        ([("[rank1]: ", 2), ("[rank2]: ", 2)], 11, true),
+        ([("[rank1]: ", 2), ("[rank1]: ", 2)], 11, false),
+        ([("[rank1]: ", 2), ("", 1)], 11, false),
+        ([("[rank1]: ", 2), ("[rank1]: ", 2)], 14, false),
+        ([("[rank1]: ", 2), ("[rank1]: ", 2)], 15, true),
+        ([("[rank1]: ", 1), ("[rank1]: ", 1)], 13, true),
+    ];
+    for (programs, veto, expected) in table {
+        assert_eq!(stands_among(programs, veto, Side::After, 2), expected, "{programs:?} {veto}");
     }
 }

@@ -7,8 +7,10 @@ mod patch;
 mod screen;
 mod unified;
 pub(crate) mod words;
+mod wrap;
 
 pub use patch::{LeftOut, Patch, Reason, render_patch};
 pub use screen::{Colour, ScreenStyle, render_file, render_for_screen, shown_command};
 pub(crate) use screen::{bytes_for_reading, thousands};
 pub use unified::DiffError;
+pub(crate) use wrap::{pad, wrap};

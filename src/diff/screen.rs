@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::change::{
     AbsPath, Change, EnvEdit, FileImage, FileState, RemoveTree, Reversible, Run, TreeImage, TreeKind, WriteFile,
+    posix_prepend,
 };
 use crate::os::terminal::{decode_visibly, escape_for_terminal, escape_line};
 use crate::plan::{Plan, Precondition};
@@ -15,6 +16,7 @@ use crate::redact::{Profile, Redactor};
 
 use super::unified::{self, LineKind};
 use super::words;
+use super::wrap::wrap;
 
 /// How a plan is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct ScreenStyle {
     pub colour: Colour,
     /// Lines of one file's diff; the rest is counted.
     pub lines_a_file: usize,
+    /// Columns at which sentences are wrapped; paths and lines of files never are.
+    pub width: Option<usize>,
 }
 
 /// Whether escape sequences of ours are in the text.
@@ -42,7 +46,7 @@ const PLAIN: Style = Style::new();
 
 impl Default for ScreenStyle {
     fn default() -> Self {
-        Self { colour: Colour::Never, lines_a_file: 200 }
+        Self { colour: Colour::Never, lines_a_file: 200, width: None }
     }
 }
 
@@ -145,7 +149,16 @@ impl Screen<'_> {
         }
         let (old, new) = (bytes(&write.before), bytes(&write.after));
         if old.contains(&0) || new.contains(&0) {
-            self.say(PLAIN, "", &words::binary(thousands(old.len() as u64), thousands(new.len() as u64)));
+            let (was, is) = (thousands(old.len() as u64), thousands(new.len() as u64));
+            self.say(
+                PLAIN,
+                "",
+                &match (&write.before, &write.after) {
+                    (FileState::Present(_), FileState::Present(_)) => words::binary(was, is),
+                    (FileState::Present(_), FileState::Absent) => words::binary_of(was),
+                    (FileState::Absent, _) => words::binary_of(is),
+                },
+            );
         } else if old == new {
             if old.is_empty() {
                 self.say(PLAIN, "", &words::empty_file());
@@ -243,7 +256,7 @@ impl Screen<'_> {
         let (style, text) = match edit {
             EnvEdit::Set(value) => (ADDED, format!("+ export {name}={}", quoted(value))),
             EnvEdit::Unset => (REMOVED, format!("- unset {name}")),
-            EnvEdit::Prepend(folders) => (ADDED, format!("+ export {name}={}:\"${name}\"", quoted(&folders.join(":")))),
+            EnvEdit::Prepend(folders) => (ADDED, format!("+ {}", posix_prepend(name, &quoted(&folders.join(":"))))),
         };
         let text = self.bounded(&escape_line(&text));
         self.line(style, &format!("{indent}{text}"));
@@ -259,8 +272,18 @@ impl Screen<'_> {
     /// Adds a sentence: redacted and escaped, as what it quotes comes from elsewhere.
     fn say(&mut self, style: Style, indent: &str, text: &Text) {
         let text = escape_for_terminal(self.redactor.redact(text.get(self.lang)).as_str());
+        let mut indent = indent.to_owned();
         for line in text.lines() {
-            self.line(style, &format!("{indent}{line}"));
+            let Some(width) = self.style.width else {
+                self.line(style, &format!("{indent}{line}"));
+                continue;
+            };
+            for (at, part) in wrap(line, width.saturating_sub(indent.len() + 2)).into_iter().enumerate() {
+                if at == 1 {
+                    indent.push_str("  ");
+                }
+                self.line(style, &format!("{indent}{part}"));
+            }
         }
     }
 

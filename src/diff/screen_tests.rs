@@ -122,20 +122,21 @@ environment of the commands and of the re-run:
 + export FLAGS='-L/a -L/b'
 + export HF_TOKEN='<secret-1>'
 - unset LLVM_DIR
-+ export PATH=/opt/llvm/bin:\"$PATH\"
++ export PATH=/opt/llvm/bin\"${PATH:+:$PATH}\"
 then again, in python:
   pip install -e .
 note: the link stays
 left for you: update LLVM
 confirm: applied after a yes, or with `--yes=confirm`
-  because `setup.py` is tracked by git
+  reason: `setup.py` is tracked by git
 ";
     assert_eq!(show(&full()), want);
 }
 
 #[test]
 fn colour_only_adds_escapes_and_chinese_keeps_the_facts() {
-    let coloured = render_for_screen(&full(), Lang::En, &ScreenStyle { colour: Colour::Always, lines_a_file: 200 });
+    let coloured =
+        render_for_screen(&full(), Lang::En, &ScreenStyle { colour: Colour::Always, ..ScreenStyle::default() });
     assert!(coloured.contains("\u{1b}[31m-b\u{1b}[0m\n\u{1b}[32m+c\u{1b}[0m\n"), "{coloured:?}");
     assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), show(&full()));
     let chinese = render_for_screen(&full(), Lang::Zh, &ScreenStyle::default());
@@ -158,6 +159,8 @@ fn files_of_all_kinds() {
             "delete old\n--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
         ),
         (write("/p/b", present(b"\0a", 0o644), present(b"\0ab", 0o644)), "change b\nbinary file, 2 → 3 bytes\n"),
+        (write("/p/b", present(b"\0a", 0o644), FileState::Absent), "delete b\nbinary file, 2 bytes\n"),
+        (write("/p/b", FileState::Absent, present(b"\0a", 0o644)), "create b\nbinary file, 2 bytes\n"),
         (write("/p/e", FileState::Absent, present(b"", 0o644)), "create e\nempty file\n"),
         (
             write("/p/x\u{1b}[2J", present(b"caf\xe9\r\n", 0o644), present(b"\x1b[2Jcaf\xe8\n", 0o644)),
@@ -171,13 +174,25 @@ fn files_of_all_kinds() {
     for (change, want) in cases {
         assert_eq!(show(&plan(vec![change])), format!("{want}safe: `--yes` applies it\n"));
     }
-    let style = ScreenStyle { colour: Colour::Never, lines_a_file: 3 };
+    let style = ScreenStyle { lines_a_file: 3, ..ScreenStyle::default() };
     let change = write("/p/l", FileState::Absent, present(&long, 0o644));
     let shown = render_for_screen(&plan(vec![change]), Lang::En, &style);
     assert!(shown.contains("+0\n+1\n… 48 more lines\n"), "{shown}");
     let wide = write("/p/w", FileState::Absent, present("x".repeat(2600).as_bytes(), 0o644));
     assert!(show(&plan(vec![wide])).contains(" … 2,100 more characters\n"));
     assert!(show(&plan(Vec::new())).starts_with("changes nothing\n"));
+}
+
+#[test]
+fn sentences_are_wrapped_where_a_width_is_said() {
+    let mut advised = plan(Vec::new());
+    advised.advice =
+        vec![Text::new("update the packages that the log names, one after the other", "更新日志所列的软件包")];
+    let style = ScreenStyle { width: Some(40), ..ScreenStyle::default() };
+    let shown = render_for_screen(&advised, Lang::En, &style);
+    let want = "left for you: update the packages that\n  the log names, one after the other\n";
+    assert!(shown.contains(want), "{shown}");
+    assert!(show(&advised).contains("left for you: update the packages that the log names, one after the other\n"));
 }
 
 #[test]

@@ -47,6 +47,7 @@ sentences! {
     mode(old, new) "permissions {old} → {new}" "权限 {old} → {new}";
     new_mode(new) "permissions {new}" "权限 {new}";
     binary(old, new) "binary file, {old} → {new} bytes" "二进制文件，{old} → {new} 字节";
+    binary_of(size) "binary file, {size} bytes" "二进制文件，{size} 字节";
     empty_file() "empty file" "空文件";
     differs_invisibly() "differs only in what is hidden here" "差异仅在此处隐去的内容中";
     cannot_compare() "cannot be shown as a diff" "无法以差异形式显示";
@@ -70,7 +71,7 @@ sentences! {
     safe() "safe: `--yes` applies it" "安全（safe）：`--yes` 即可应用";
     confirm() "confirm: applied after a yes, or with `--yes=confirm`" "需确认（confirm）：确认后应用，或使用 `--yes=confirm`";
     manual() "manual: advice only, nothing is applied" "手动（manual）：仅提供建议，不会应用";
-    because(reason) "because {reason}" "原因：{reason}";
+    because(reason) "reason: {reason}" "理由：{reason}";
 }
 
 #[cfg(test)]

@@ -147,6 +147,7 @@ pub struct Metadata {
     /// Permission bits, `0o7777` at most.
     pub mode: u32,
     pub user: u32,
+    pub group: u32,
     pub device: u64,
     pub inode: u64,
     pub modified: SystemTime,
@@ -220,6 +221,7 @@ impl From<&std::fs::Metadata> for Metadata {
             len: meta.len(),
             mode: meta.mode() & 0o7777,
             user: meta.uid(),
+            group: meta.gid(),
             device: meta.dev(),
             inode: meta.ino(),
             modified: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),

@@ -69,7 +69,30 @@ pub fn ask(
         let name = missing.name;
         return Answer::new(UNKNOWN, Text::new(format!("`{name}` is not known"), format!("`{name}` 未知")));
     }
-    (question.ask)(&Inquiry { args, host, command })
+    // Values are text: a path that is none would be another path in them.
+    if host.project().as_path().to_str().is_none() {
+        return no_text(&host.project().to_string());
+    }
+    let answer = (question.ask)(&Inquiry { args, host, command });
+    let is_torn = |text: &&String| text.starts_with('/') && text.contains(char::REPLACEMENT_CHARACTER);
+    let mut texts = answer.values.values().flat_map(|value| match value {
+        Value::Text(text) => std::slice::from_ref(text),
+        Value::List(items) => items.as_slice(),
+    });
+    match texts.find(is_torn) {
+        Some(text) => no_text(text),
+        None => answer,
+    }
+}
+
+fn no_text(path: &str) -> Answer {
+    Answer::new(
+        UNKNOWN,
+        Text::new(
+            format!("`{path}` is not UTF-8: `fix` cannot tell what stands there"),
+            format!("`{path}` 不是 UTF-8：`fix` 无法判断其中的内容"),
+        ),
+    )
 }
 
 /// Gives each parameter that has no value yet the first of its sources that has one by now. A default counts

@@ -2,8 +2,10 @@
 //!
 //! Nothing is executed and nothing is imported; what no file tells is left out.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::python::{Interpreter, Kind, installer};
 use super::{FileKind, Host, build_tree};
 use crate::formats::cmake_cache::CMakeCache;
 
@@ -48,11 +50,20 @@ const CANN: &[&str] =
 const MOST_NAMES: usize = 20_000;
 const LARGEST: u64 = 1 << 20;
 
-/// Lists what is here, sorted by name.
-pub fn installed(host: &dyn Host) -> Vec<Installed> {
+/// Python packages that builds need and that a report misses where they are not there.
+const BUILD_PACKAGES: &[&str] = &["pip", "setuptools", "wheel"];
+/// Stands for the version of what is not there.
+pub const NOT_INSTALLED: &str = "not installed";
+
+/// Lists what is here for a command, or for the environment where it is empty, sorted by name.
+pub fn installed(host: &dyn Host, command: &[OsString]) -> Vec<Installed> {
     let mut all = Vec::new();
     system(host, &mut all);
-    python(host, &mut all);
+    let interpreter = python_of(host, command);
+    if let Some(interpreter) = &interpreter {
+        python(host, interpreter, &mut all);
+    }
+    cmake_on_path(host, interpreter.as_ref(), &mut all);
     cann(host, &mut all);
     native(host, &mut all);
     all.retain(|one| !one.version.is_empty());
@@ -89,63 +100,48 @@ fn system(host: &dyn Host, all: &mut Vec<Installed>) {
     add(all, "kernel", &format!("{} {}", numbers.trim_end_matches('.'), std::env::consts::ARCH), "/proc");
 }
 
-fn python(host: &dyn Host, all: &mut Vec<Installed>) {
-    let mut prefixes: Vec<PathBuf> =
-        ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(|name| host.env(name).map(PathBuf::from)).collect();
-    prefixes.extend([".venv", "venv"].map(|name| host.project().as_path().join(name)));
-    prefixes.extend(host.home().map(|home| home.as_path().join(".local")));
-    prefixes.extend(["/usr/local", "/usr"].map(PathBuf::from));
-    let mut versions = 0;
-    for prefix in prefixes.into_iter().filter(|prefix| prefix.is_absolute()) {
-        let config = text(host, &prefix.join("pyvenv.cfg"));
-        for key in ["version_info", "version"] {
-            let found = value(&config, key).map(|version| version.trim_end_matches(".final.0").to_owned());
-            if let Some(version) = found.filter(|_| versions == 0) {
-                add(all, "python", &version, "pyvenv.cfg");
-                versions += 1;
-            }
-        }
-        for name in names(host, &prefix.join("conda-meta")) {
-            let version = name.strip_prefix("python-").and_then(|rest| rest.split('-').next());
-            if let Some(version) =
-                version.filter(|text| versions == 0 && text.starts_with(|c: char| c.is_ascii_digit()))
-            {
-                add(all, "python", version, "conda-meta");
-                versions += 1;
-            }
-        }
-        for folder in names(host, &prefix.join("lib")).into_iter().filter(|name| name.starts_with("python3")) {
-            let has_packages = ["site-packages", "dist-packages"]
-                .map(|kind| prefix.join("lib").join(&folder).join(kind))
-                .into_iter()
-                .any(|packages| packages_in(host, &packages, all) > 0);
-            if has_packages && versions == 0 && folder.contains('.') {
-                add(all, "python", folder.trim_start_matches("python"), "site-packages");
-                versions += 1;
-            }
-        }
+/// The Python that the command means, else the one of the active environment or of PATH: that one alone. What another
+/// Python has says nothing about the build.
+fn python_of(host: &dyn Host, command: &[OsString]) -> Option<Interpreter> {
+    let command = (!command.is_empty()).then_some(command);
+    let of_command = command.and_then(|command| {
+        let installs = installer::direct(host, command).and_then(|found| found.python);
+        installs.or_else(|| installer::running(host, Some(command)))
+    });
+    of_command.or_else(|| installer::running(host, None))
+}
+
+fn python(host: &dyn Host, python: &Interpreter, all: &mut Vec<Installed>) {
+    let told_by = match python.kind {
+        Kind::Virtual => "pyvenv.cfg",
+        Kind::Conda => "conda-meta",
+        Kind::Base => "the interpreter's files",
+    };
+    add(all, "python", &python.version(), told_by);
+    let path = host.env("PYTHONPATH").unwrap_or_default();
+    let given = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let folders: Vec<PathBuf> = given.chain(python.packages.iter().map(|folder| folder.as_path().to_owned())).collect();
+    for folder in &folders {
+        packages_in(host, folder, all);
     }
-    if versions == 0
-        && let Ok(target) = host.link(Path::new("/usr/bin/python3"))
-    {
-        add(all, "python", target.to_string_lossy().trim_start_matches("python"), "/usr/bin/python3");
+    for name in BUILD_PACKAGES {
+        if !all.iter().any(|one| one.name == *name) {
+            add(all, name, NOT_INSTALLED, "site-packages");
+        }
     }
 }
 
-/// Adds the packages of one folder; the first folder that has one wins. Returns how many it has.
-fn packages_in(host: &dyn Host, folder: &Path, all: &mut Vec<Installed>) -> usize {
-    let mut found = 0;
+/// Adds the packages of one folder; the first folder that has one wins.
+fn packages_in(host: &dyn Host, folder: &Path, all: &mut Vec<Installed>) {
     for name in names(host, folder) {
         let Some(stem) = name.strip_suffix(".dist-info").or_else(|| name.strip_suffix(".egg-info")) else { continue };
         let mut parts = stem.split('-');
         let (Some(package), Some(version)) = (parts.next(), parts.next()) else { continue };
-        found += 1;
         let package = package.to_ascii_lowercase();
         if PACKAGES.contains(&package.as_str()) && !all.iter().any(|one| one.name == package) {
             add(all, &package, version, "dist-info");
         }
     }
-    found
 }
 
 fn cann(host: &dyn Host, all: &mut Vec<Installed>) {
@@ -218,11 +214,22 @@ fn native(host: &dyn Host, all: &mut Vec<Installed>) {
     if let Some(newest) = gcc.into_iter().max() {
         add(all, "gcc", &newest.to_string(), "/usr/lib/gcc");
     }
-    let cmake = names(host, Path::new("/usr/share"))
-        .into_iter()
-        .find_map(|name| name.strip_prefix("cmake-").map(str::to_owned));
-    if !all.iter().any(|one| one.name == "cmake") {
-        add(all, "cmake", &cmake.unwrap_or_default(), "/usr/share/cmake");
+}
+
+/// The cmake that a shell would find. The one of a Python package counts where it is that one.
+fn cmake_on_path(host: &dyn Host, python: Option<&Interpreter>, all: &mut Vec<Installed>) {
+    let Some(program) = installer::program_path(host, "cmake") else { return };
+    let is_of_python = python.is_some_and(|python| program.is_within(&python.scripts()));
+    let real = host.real(program.as_path()).unwrap_or_else(|_| program.as_path().to_owned());
+    let share = real.parent().and_then(Path::parent).map(|prefix| names(host, &prefix.join("share")));
+    let version =
+        share.and_then(|share| share.into_iter().find_map(|name| Some(name.strip_prefix("cmake-")?.to_owned())));
+    if is_of_python && all.iter().any(|one| one.name == "cmake") {
+        return;
+    }
+    if let Some(version) = version {
+        all.retain(|one| one.name != "cmake");
+        add(all, "cmake", &version, "share/cmake");
     }
 }
 
@@ -253,4 +260,86 @@ fn text(host: &dyn Host, path: &Path) -> String {
 fn names(host: &dyn Host, folder: &Path) -> Vec<String> {
     let names = host.list(folder, MOST_NAMES).unwrap_or_default();
     names.into_iter().filter_map(|name| name.into_string().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+    use crate::evidence::LocalHost;
+    use crate::evidence::questions::testing::NoGit;
+    use crate::os::AbsPath;
+
+    /// A Python installation, two environments of it, and a pyenv beside them.
+    fn machine() -> (tempfile::TempDir, AbsPath) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(folder.path().canonicalize().unwrap()).unwrap();
+        let program = |name: &str, text: &str| {
+            let path = root.resolve(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        let package = |folder: &str, name: &str| {
+            fs::create_dir_all(root.resolve(folder).resolve(format!("{name}.dist-info"))).unwrap();
+        };
+        for (prefix, version) in [("base", "3.11"), ("pyenv/versions/3.9.18", "3.9")] {
+            program(&format!("{prefix}/bin/python{version}"), "");
+            for name in ["python", "python3"] {
+                symlink(format!("python{version}"), root.resolve(prefix).resolve("bin").resolve(name)).unwrap();
+            }
+            program(&format!("{prefix}/bin/pip"), &format!("#!{}/bin/python{version}\n", root.resolve(prefix)));
+        }
+        program("base/bin/cmake", "");
+        fs::create_dir_all(root.resolve("base/share/cmake-3.25")).unwrap();
+        package("base/lib/python3.11/site-packages", "setuptools-65.5.0");
+        package("base/lib/python3.11/site-packages", "pip-22.3");
+        package("pyenv/versions/3.9.18/lib/python3.9/site-packages", "pip-23.0");
+        program("pyenv/shims/python", "#!/bin/sh\n");
+        fs::write(root.resolve("pyenv/version"), "3.9.18\n").unwrap();
+        for (venv, shares) in [("venv", "false"), ("sharing", "true")] {
+            fs::create_dir_all(root.resolve(venv).resolve("bin")).unwrap();
+            symlink(root.resolve("base/bin/python3.11"), root.resolve(venv).resolve("bin/python")).unwrap();
+            let text = format!("home = x\nversion = 3.11.9\ninclude-system-site-packages = {shares}\n");
+            fs::write(root.resolve(venv).resolve("pyvenv.cfg"), text).unwrap();
+            package(&format!("{venv}/lib/python3.11/site-packages"), "pip-24.0");
+            package(&format!("{venv}/lib/python3.11/site-packages"), "cmake-3.31.2");
+        }
+        program("venv/bin/cmake", "");
+        fs::create_dir_all(root.resolve("project")).unwrap();
+        (folder, root)
+    }
+
+    #[test]
+    fn the_python_that_would_run_is_told_and_no_other() {
+        let (_folder, root) = machine();
+        let told = |path: &[&str], variables: &[(&str, &str)], command: &[&str]| {
+            let path = std::env::join_paths(path.iter().map(|name| root.resolve(name).as_path().to_owned())).unwrap();
+            let mut env = vec![(OsString::from("PATH"), path)];
+            env.extend(variables.iter().map(|(name, at)| ((*name).into(), root.resolve(at).as_path().into())));
+            let host = LocalHost::new(root.resolve("project"), env, Box::new(NoGit));
+            let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+            let all = installed(&host, &command);
+            ["python", "pip", "setuptools", "cmake"].map(|name| {
+                let versions: Vec<&str> =
+                    all.iter().filter(|one| one.name == name).map(|one| one.version.as_str()).collect();
+                versions.join(" ")
+            })
+        };
+        let base = ["3.11", "22.3", "65.5.0", "3.25"];
+        let venv = ["3.11.9", "24.0", "not installed", "3.31.2"];
+        assert_eq!(told(&["base/bin"], &[], &[]), base);
+        assert_eq!(told(&["venv/bin", "base/bin"], &[], &[]), venv, "by PATH alone");
+        assert_eq!(told(&["base/bin"], &[("VIRTUAL_ENV", "venv")], &[])[..3], venv[..3]);
+        // The command's own word goes before all.
+        let python = root.resolve("base/bin/python3").to_string();
+        assert_eq!(told(&["venv/bin", "base/bin"], &[], &[&python, "setup.py"])[..3], base[..3]);
+        assert_eq!(told(&["venv/bin", "base/bin"], &[], &["cmake", "-B", "build"]), venv);
+        // An environment that shares has what it does not have itself from where it was made.
+        assert_eq!(told(&["sharing/bin", "base/bin"], &[], &[])[..3], ["3.11.9", "24.0", "65.5.0"]);
+        assert_eq!(told(&["pyenv/shims", "base/bin"], &[], &[])[..3], ["3.9.18", "23.0", "not installed"]);
+        assert_eq!(told(&["nowhere"], &[], &[]), ["", "", "", ""]);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::ownership::is_out_of_reach;
 use super::{FileKind, Host};
 use crate::os::AbsPath;
 
@@ -15,7 +16,7 @@ pub enum InProject {
 
 /// Lists the trusted programs `name` in `folders`, in that order, each by the path that leads to it.
 ///
-/// Folder, file and what a link leads to must be root's or the user's own, and writable by nobody outside of its group.
+/// Each is root's or the user's own, and out of everybody else's reach ([`is_out_of_reach`]).
 pub fn trusted<'h>(
     host: &'h dyn Host,
     name: &'h str,
@@ -42,15 +43,8 @@ pub fn trusted<'h>(
         let real_folder = host.real(folder.as_path()).ok()?;
         let of_project = |path: &Path| projects.iter().any(|project| path.starts_with(project));
         let allowed = active.contains(&folder) || !(of_project(&real_folder) || of_project(&real));
-        let trusted = is_trusted(host, &real_folder, FileKind::Folder)
-            && is_trusted(host, real.parent()?, FileKind::Folder)
-            && is_trusted(host, &real, FileKind::File)
+        let trusted = is_out_of_reach(host, path.as_path(), FileKind::File)
             && host.follow(&real).is_ok_and(|meta| meta.mode & 0o111 != 0);
         (allowed && trusted).then_some(path)
     })
-}
-
-fn is_trusted(host: &dyn Host, path: &Path, kind: FileKind) -> bool {
-    let own = |user: u32| user == 0 || user == host.user();
-    host.follow(path).is_ok_and(|meta| meta.kind == kind && own(meta.user) && meta.mode & 0o002 == 0)
 }

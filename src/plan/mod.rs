@@ -111,7 +111,7 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
             let wanted = lower(step, finding, surroundings, &lowered)?;
             merge(&mut lowered, wanted)?;
         }
-        advice.extend(case.advice.iter().map(|text| text.fill(&finding.values)));
+        advice.extend(case.advice.iter().filter_map(|text| text.fill(&finding.values)));
     }
     let root = host.git().top_level().unwrap_or(host.project()).clone();
     let mut limits = std::mem::take(&mut lowered.limits);
@@ -158,15 +158,13 @@ pub fn build(finding: &Finding, surroundings: &Surroundings<'_>) -> Result<Plan,
         let instead_of = (words != command).then(|| command.to_vec());
         Rerun { argv, cwd: host.project().clone(), instead_of }
     });
-    let (case, says) = match finding.case() {
-        Some(case) => (case.name.clone(), case.says.fill(&finding.values)),
-        None => (String::new(), finding.recipe.cause.clone()),
-    };
+    let case = finding.case().map(|case| case.name.clone()).unwrap_or_default();
+    let says = finding.says();
     Ok(Plan {
         recipe: finding.recipe.id.clone(),
         slug: finding.recipe.slug.clone(),
         case,
-        title: finding.recipe.title.clone(),
+        title: finding.title().clone(),
         says,
         params: finding.params(),
         applicability,

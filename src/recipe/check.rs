@@ -10,6 +10,9 @@ use super::vocabulary::{AnchorFinder, ArgTerm, QuestionTerm, VerbTerm, Vocabular
 use super::{Applicability, Param, ParamKind, ParamSource, Recipe, Role, Template, names};
 use super::{audit, cases};
 
+/// Arguments that take several names, none of which has a blank or a comma.
+const SEVERAL: &[&str] = &["names", "targets", "missing_targets", "entries"];
+
 /// What recipes are checked against.
 pub struct Rules<'v> {
     pub anchors: AnchorFinder,
@@ -67,6 +70,13 @@ impl<'a> Scope<'a, '_> {
         for name in args.keys().filter(|name| !names().any(|known| known == name.as_str())) {
             let message = format!("`{owner}` takes no argument `{name}`");
             self.source.complain(&format!("{path}.{name}.key"), message, suggest(name, names(), "it takes none"));
+        }
+        for (name, template) in args.iter().filter(|(name, _)| SEVERAL.contains(&name.as_str())) {
+            let Some(text) = template.literal().filter(|text| text.contains([' ', ','])) else { continue };
+            let items: Vec<&str> = text.split([' ', ',']).filter(|item| !item.is_empty()).collect();
+            let list = items.iter().map(|item| format!("\"{item}\"")).collect::<Vec<_>>().join(", ");
+            let message = format!("`{name}` is one name, `{text}`");
+            self.source.complain(&format!("{path}.{name}"), message, format!("give several as `{name} = [{list}]`"));
         }
         for arg in known.iter().filter(|arg| arg.required && !args.contains_key(arg.name)) {
             let message = format!("`{owner}` needs the argument `{}`", arg.name);

@@ -17,6 +17,7 @@ const TOP_ORDER: &[&str] = &[
     "family",
     "applicability",
     "masks",
+    "only_here",
     "references",
     "symptoms",
     "title",
@@ -32,7 +33,8 @@ const TOP_ORDER: &[&str] = &[
 ];
 
 /// The order of fields in a case.
-const CASE_ORDER: &[&str] = &["name", "when", "verdict", "applicability", "says", "advice", "step", "verify"];
+const CASE_ORDER: &[&str] =
+    &["name", "when", "verdict", "applicability", "title", "remedy", "says", "advice", "step", "verify"];
 
 /// Checks all recipes of a folder and how they go together, or one file and how it goes with those beside it.
 /// Returns mistakes in the order of the files.
@@ -57,7 +59,7 @@ pub fn lint_path(path: &Path, vocabulary: &Vocabulary) -> Result<Vec<RecipeError
 /// Checks one recipe.
 pub fn lint_text(file: &str, text: &str, vocabulary: &Vocabulary) -> Vec<RecipeError> {
     match parse::load(file, text, &rules(vocabulary)) {
-        Ok(loaded) => style(&loaded),
+        Ok(loaded) => style(&loaded, vocabulary),
         Err(mistakes) => mistakes,
     }
 }
@@ -76,7 +78,7 @@ pub fn lint<'t>(files: impl IntoIterator<Item = (&'t str, &'t str)>, vocabulary:
         }
     }
     for recipe in &loaded {
-        mistakes.extend(style(recipe));
+        mistakes.extend(style(recipe, vocabulary));
         for (at, mask) in recipe.recipe.masks.iter().enumerate().filter(|(_, mask)| !ids.contains(*mask)) {
             let hint = suggest(mask, ids.iter().map(String::as_str), "");
             mistakes.push(recipe.source.error(&format!("masks[{at}]"), format!("no recipe `{mask}`"), hint));
@@ -91,7 +93,7 @@ fn rules(vocabulary: &Vocabulary) -> Rules<'_> {
     Rules { anchors: vocabulary.anchors, vocabulary: Some(vocabulary) }
 }
 
-fn style(loaded: &Loaded<'_>) -> Vec<RecipeError> {
+fn style(loaded: &Loaded<'_>, vocabulary: &Vocabulary) -> Vec<RecipeError> {
     order(loaded, "", TOP_ORDER);
     for index in 0..loaded.recipe.cases.len() {
         order(loaded, &format!("case[{index}]."), CASE_ORDER);
@@ -99,7 +101,7 @@ fn style(loaded: &Loaded<'_>) -> Vec<RecipeError> {
     kebab(loaded);
     characters(loaded);
     texts(loaded);
-    signatures::check(loaded);
+    signatures::check(loaded, vocabulary.least_anchor);
     usage(loaded);
     loaded.source.take_errors()
 }

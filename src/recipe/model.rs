@@ -34,6 +34,8 @@ pub struct Recipe {
     pub symptoms: Vec<Text>,
     /// Ids whose findings this one explains, so that they are not reported beside it.
     pub masks: Vec<String>,
+    /// Nothing is said unless this machine shows a cause: the signature's words are those of many other failures.
+    pub only_here: bool,
     /// What may be found without a log; `None` where only a log tells.
     pub audit: Option<Audit>,
     pub params: Vec<Param>,
@@ -168,6 +170,9 @@ pub struct Case {
     pub when: BTreeMap<String, Vec<String>>,
     pub verdict: CaseVerdict,
     pub applicability: Applicability,
+    /// Takes the place of the recipe's own title and remedy, where this cause is another matter.
+    pub title: Option<Text>,
+    pub remedy: Option<Text>,
     /// One line: what is wrong here.
     pub says: TextTemplate,
     pub steps: Vec<Step>,
@@ -257,9 +262,14 @@ impl Value {
 pub type Values = BTreeMap<String, Value>;
 
 impl TextTemplate {
-    /// Fills both languages; a variable without a value is named, `<generator>`.
-    pub fn fill(&self, values: &Values) -> Text {
-        Text { en: self.en.fill_for_reading(values), zh: self.zh.fill_for_reading(values) }
+    /// Fills both languages for a reader; `None` when a variable without a value leaves nothing to say.
+    pub fn fill(&self, values: &Values) -> Option<Text> {
+        Some(Text { en: self.en.fill_for_reading(values)?, zh: self.zh.fill_for_reading(values)? })
+    }
+
+    /// Shows both languages in the catalogue: variables are named, `<generator>`.
+    pub fn outline(&self) -> Text {
+        Text { en: self.en.outline(), zh: self.zh.outline() }
     }
 }
 

@@ -274,11 +274,15 @@ impl<'s, 't> Reader<'s, 't> {
             let path = self.path(name);
             self.source.remember(path.clone(), item.span().unwrap_or_else(|| self.key_place(name)));
             self.source.remember(format!("{path}.key"), self.key_place(name));
-            match item.as_str() {
-                Some(text) => {
+            match (item.as_str(), item.as_array()) {
+                (Some(text), _) => {
                     args.insert(name.to_owned(), self.template(name, text));
                 }
-                None => self.wrong_value(&path, item.type_name(), "a string"),
+                (None, Some(array)) if !array.is_empty() && array.iter().all(Value::is_str) => {
+                    let items = array.iter().filter_map(Value::as_str).map(|text| self.template(name, text));
+                    args.insert(name.to_owned(), Template::list(items));
+                }
+                (None, _) => self.wrong_value(&path, item.type_name(), "a string, or an array of strings"),
             }
         }
         args

@@ -126,6 +126,7 @@ pub fn vocabulary() -> Vocabulary {
             args: vec![arg("path", true), arg("keep", false)],
         }],
         anchors,
+        least_anchor: 14,
     }
 }
 

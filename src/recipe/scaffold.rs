@@ -60,6 +60,7 @@ pub fn scaffold(id: &str, catalogue: &Catalogue) -> Result<Scaffold, ScaffoldErr
             // git keeps no empty folder, and without `before` only the log speaks.
             (fixture("first").join("before/.keep"), String::new()),
             (fixture("not-look-alike").join("log.txt"), look_alike),
+            (fixture("first").join("case.toml"), CASE.to_owned()),
         ],
         folders: Vec::new(),
     })
@@ -68,6 +69,10 @@ pub fn scaffold(id: &str, catalogue: &Catalogue) -> Result<Scaffold, ScaffoldErr
 fn text(id: &str, slug: &str, family: &str) -> String {
     TEMPLATE.replace("@ID@", id).replace("@SLUG@", slug).replace("@FAMILY@", family).replace("@SAMPLE@", SAMPLE)
 }
+
+/// Beside the first fixture's log: a recipe that takes another case there does not pass.
+const CASE: &str =
+    "# The case of the recipe that must be taken here; \"\" where the recipe must not fire.\nexpect = \"unclear\"\n";
 
 const TEMPLATE: &str = r#"# recipes/AUTHORING.md explains every field; docs/recipes.md lists the questions and verbs.
 # `fix recipe lint recipes/@ID@.toml` checks this file, `fix recipe test @ID@` runs its fixtures.

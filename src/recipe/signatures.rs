@@ -49,8 +49,8 @@ const LARGEST_REGEX: usize = 1024 * 1024;
 /// Alternatives of one signature.
 const MOST_ALTERNATIVES: usize = 40;
 
-/// Complains about signatures.
-pub fn check(loaded: &Loaded<'_>) {
+/// Complains about signatures; an anchor of less than `least_anchor` bytes costs too much.
+pub fn check(loaded: &Loaded<'_>, least_anchor: usize) {
     let source = &loaded.source;
     for (index, signature) in loaded.recipe.signatures.iter().enumerate() {
         if signature.any.len() > MOST_ALTERNATIVES {
@@ -68,6 +68,16 @@ pub fn check(loaded: &Loaded<'_>) {
             if has_nested_repetition(&hir) {
                 let message = "a repetition of nothing but repetitions";
                 source.complain(&path, message, "put something fixed into it: `(?: \\S+)*`, not `(?:\\s*\\S+)*`");
+            }
+            for short in loaded.anchors[index][at].iter().filter(|anchor| anchor.len() < least_anchor) {
+                let (bytes, hint) = (
+                    short.len(),
+                    "quote more of what stands beside it in every match: it costs a second pass over each log",
+                );
+                let message = format!(
+                    "the literal `{short}`, which this is looked for by, has {bytes} of at least {least_anchor} bytes"
+                );
+                source.complain(&path, message, hint);
             }
             let unnamed =
                 capture_names(&hir).into_iter().filter(|name| signature.role == Role::Veto || !is_param(loaded, name));

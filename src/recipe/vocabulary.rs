@@ -16,6 +16,8 @@ pub struct Vocabulary {
     pub questions: Vec<QuestionTerm>,
     pub verbs: Vec<VerbTerm>,
     pub anchors: AnchorFinder,
+    /// A literal of fewer bytes would have every log gone over once more.
+    pub least_anchor: usize,
 }
 
 /// A question, without the function that answers it.

@@ -82,8 +82,11 @@ pub fn markdown(report: &BugReport, lang: Lang, redactor: &mut Redactor) -> Stri
     section(say("Key error", "关键报错"), &errors);
     let none_known = say("no known issue of `fix` matches", "未匹配到 `fix` 的已知问题");
     section(say("Known issue", "已知问题"), if known.is_empty() { none_known } else { &known });
-    let lines: String =
-        report.versions.iter().map(|one| format!("- {}: {} ({})\n", one.name, one.version, one.told_by)).collect();
+    let lines: String = report
+        .versions
+        .iter()
+        .map(|one| format!("- {}: {} ({})\n", one.name, version_in(one, lang), one.told_by))
+        .collect();
     section(say("Versions", "软件版本"), &lines);
     section(say("Chip", "芯片型号"), &list(&report.chips));
     section(say("Ranks", "rank 数"), &list(&report.ranks));
@@ -162,6 +165,14 @@ fn hide(value: &mut Value, name: &str, redactor: &mut Redactor) {
         }
         Value::Array(items) => items.iter_mut().for_each(|item| hide(item, name, redactor)),
         Value::Object(map) => map.iter_mut().for_each(|(name, item)| hide(item, name, redactor)),
+    }
+}
+
+/// A version, or the word that there is none.
+fn version_in(line: &VersionLine, lang: Lang) -> &str {
+    match (line.version.as_str(), lang) {
+        ("not installed", Lang::Zh) => "未安装",
+        (version, _) => version,
     }
 }
 

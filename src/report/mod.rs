@@ -124,6 +124,9 @@ pub struct AnswerLine {
     pub answer: String,
     #[serde(serialize_with = "english")]
     pub seen: Text,
+    /// The same question, asked about something else, told what counted; for the terminal.
+    #[serde(skip)]
+    pub beside: bool,
 }
 
 /// What there is to go by when no recipe matches.
@@ -132,6 +135,9 @@ pub struct Unmatched {
     /// The lines that look most like a first error.
     pub telling: Vec<Evidence>,
     pub nearest: Vec<Nearest>,
+    /// The command that writes a report of it; for the terminal.
+    #[serde(skip)]
+    pub report_with: String,
 }
 
 /// A recipe that resembles what was seen.
@@ -192,7 +198,7 @@ impl Finding {
         let says = if place.says.en.is_empty() { &self.cause } else { &place.says };
         let how = match self.applicability {
             Applicability::Manual => words::repair_by_hand(),
-            Applicability::Confirm | Applicability::Safe => words::see_repair(&self.apply_with),
+            Applicability::Confirm | Applicability::Safe => words::see_repair(dry_run_of(&self.apply_with)),
         };
         let note = if place.anchor { words::stands_for_project() } else { Text::default() };
         let all = |pick: fn(&Text) -> &str| {
@@ -200,6 +206,14 @@ impl Finding {
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
         };
         Text::new(all(|text| &text.en), all(|text| &text.zh))
+    }
+}
+
+/// A command of ours as a dry run: the flag stands before the user's command.
+fn dry_run_of(command: &str) -> String {
+    match command.split_once(" -- ") {
+        Some((own, users)) => format!("{own} -n -- {users}"),
+        None => format!("{command} -n"),
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::change::{EnvEdit, EnvOverlay};
 use crate::recipe::{Applicability, ParamKind, Recipe, Text};
 
-use super::{Finding, Outcome, RefusalReason, all_english, english, maybe_english};
+use super::{Finding, Outcome, RefusalReason, Unmatched, all_english, english, maybe_english, words};
 
 /// The result of `fix apply`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,6 +33,21 @@ pub struct RunResult {
     pub refused: Vec<Refusal>,
     /// What is still wrong.
     pub remaining: Vec<Finding>,
+    /// What there is to go by when nothing known matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmatched: Option<Unmatched>,
+}
+
+impl RunResult {
+    /// Says whether it failed and nothing was tried.
+    pub fn is_first_failure(&self) -> bool {
+        self.outcome == Outcome::StillFailing && self.runs.len() < 2 && self.repairs.is_empty()
+    }
+
+    /// Says how it ended.
+    pub fn sentence(&self) -> Text {
+        if self.is_first_failure() { words::command_failed() } else { self.outcome.sentence() }
+    }
 }
 
 /// The result of `fix plan`.
@@ -285,6 +300,9 @@ pub struct History {
     pub outcome: Outcome,
     /// Newest first.
     pub groups: Vec<HistoryLine>,
+    /// What `prune` deleted, or would delete.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<HistoryLine>,
 }
 
 /// One invocation that changed something.
@@ -333,7 +351,7 @@ impl RecipePage {
                 .map(|case| CaseLine {
                     name: case.name.clone(),
                     applicability: case.applicability,
-                    says: case.says.fill(&std::collections::BTreeMap::new()),
+                    says: case.says.outline(),
                     steps: case.steps.iter().map(|step| step.verb.clone()).collect(),
                 })
                 .collect(),

@@ -30,6 +30,7 @@ sentences! {
     refuted() "refuted by this machine" "本机情况与之不符";
 
     in_source(source) "in {source}:" "见 {source}：";
+    in_standard_input() "in standard input:" "见标准输入：";
     machine() "this machine:" "本机情况：";
     cause(text) "cause: {text}" "原因：{text}";
     remedy(text) "remedy: {text}" "办法：{text}";
@@ -42,14 +43,14 @@ sentences! {
     would_set(name) "set {name} for the command" "为命令设置 {name}";
     would_rerun(command) "run `{command}` again" "重新运行 `{command}`";
     apply_safe(command) "safe; apply it with `{command}`" "安全；用 `{command}` 应用";
-    apply_confirm(command) "needs your yes; see it with `{command}`" "需要您确认；用 `{command}` 查看";
+    apply_confirm(command) "needs your yes; apply it with `{command}`" "需要您确认；用 `{command}` 应用";
     apply_manual() "`fix` does not do this for you" "`fix` 不会代为执行";
-    because(reason) "because {reason}" "原因是 {reason}";
+    because(reason) "reason: {reason}" "理由：{reason}";
     suppressed(count, words) "{count} suppressed: {words}" "已抑制 {count} 项：{words}";
     by_comment(count) "{count} by a comment" "{count} 项由注释";
     by_config(count) "{count} by `fix.toml`" "{count} 项由 `fix.toml`";
     by_baseline(count) "{count} by the baseline" "{count} 项由基线";
-    see_repair(command) "see the repair with `{command} -n`" "用 `{command} -n` 查看修复";
+    see_repair(command) "see the repair with `{command}`" "用 `{command}` 查看修复";
     repair_by_hand() "`fix` only advises here" "`fix` 在此只提供建议";
     beyond_limit(count) "{count} more findings are left out: this is the most that is taken" "另有 {count} 项未列出：已达到可接收的上限";
     stands_for_project() "no file of the project holds this: the line only stands for it" "项目中没有对应的文件：此行仅作占位";
@@ -60,6 +61,7 @@ sentences! {
     telling_lines() "the lines that tell most:" "最能说明问题的行：";
     nearest() "the nearest known issues:" "最相近的已知问题：";
     how_to_report() "to report it: send these lines with the command and the versions of your tools" "如需上报：请附上这些行、所用命令以及各工具的版本";
+    report_with(command) "`{command}` gathers all of that" "`{command}` 可汇总这些内容";
     more_evidence(count) "… {count} more lines" "……另有 {count} 行";
 
     column_id() "ID" "编号";
@@ -109,6 +111,8 @@ sentences! {
     ran(number, status) "run {number}: exit status {status}" "第 {number} 次运行：退出状态 {status}";
     ran_with(number, status, repairs) "run {number}, after {repairs}: exit status {status}" "第 {number} 次运行（在 {repairs} 之后）：退出状态 {status}";
     still_wrong() "still wrong:" "仍然存在的问题：";
+    command_failed() "the command failed" "命令失败";
+    what_is_wrong() "what is wrong:" "问题所在：";
     restored_path(path) "restored {path}" "已恢复 {path}";
     kept_path(path) "kept what stood in the way: {path}" "已保留挡在原位的内容：{path}";
     plan_file(path) "plan: {path}" "计划文件：{path}";

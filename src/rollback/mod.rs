@@ -11,8 +11,9 @@ use drift::Missing;
 use crate::change::AbsPath;
 use crate::os::machine;
 use crate::transaction::{
-    Drift, GroupDir, GroupRecord, GroupState, GroupSummary, Locks, Past, RecoveredOutcome, StateDir, TransactionError,
-    SeenAt, Trust, Unrecoverable, Watch, damage, finish_rollback, history, recover_one, refuse_unfinished, roots_of,
+    Drift, ForgottenBy, GroupDir, GroupRecord, GroupState, GroupSummary, Locks, Past, RecoveredOutcome, StateDir,
+    SeenAt, Tombstone, TransactionError, Trust, Unrecoverable, Watch, damage, finish_rollback, history, recover_one,
+    refuse_unfinished, roots_of, tombstones,
 };
 
 /// Which group to take back.
@@ -51,6 +52,9 @@ pub enum RollbackError {
     Transaction(#[from] TransactionError),
     #[error("there is nothing to take back in `{0}`")]
     Nothing(AbsPath),
+    /// It stands, and what would take it back is gone.
+    #[error("the backup of the repair `{group}` was deleted on {day} by {by}")]
+    Forgotten { group: String, day: String, by: ForgottenBy },
     #[error("there is no repair `{0}`")]
     Unknown(String),
     #[error("the repair `{0}` is undone already")]
@@ -138,18 +142,36 @@ fn choose(state: &StateDir, which: &Which) -> Result<GroupDir, RollbackError> {
     match which {
         Which::Id(id) => {
             let summary = summaries.iter().find(|summary| summary.id == *id);
-            let summary = summary.ok_or_else(|| RollbackError::Unknown(id.clone()))?;
+            let Some(summary) = summary else {
+                let forgotten = tombstones(state)?.into_iter().rev().find(|stone| stone.group == *id);
+                return Err(match forgotten {
+                    Some(stone) if !stone.stood => RollbackError::Already(id.clone()),
+                    Some(stone) => forgotten_one(&stone),
+                    None => RollbackError::Unknown(id.clone()),
+                });
+            };
             if is_undone(&summary.state) {
                 return Err(RollbackError::Already(id.clone()));
             }
             readable(state, summary)
         }
-        Which::NewestIn(folder) => summaries
-            .iter()
-            .rev()
-            .find(|summary| folder.is_within(&summary.root) && !is_undone(&summary.state) && !summary.is_save())
-            .map_or_else(|| Err(RollbackError::Nothing(folder.clone())), |summary| readable(state, summary)),
+        Which::NewestIn(folder) => {
+            let newest = summaries
+                .iter()
+                .rev()
+                .find(|summary| folder.is_within(&summary.root) && !is_undone(&summary.state) && !summary.is_save());
+            if let Some(summary) = newest {
+                return readable(state, summary);
+            }
+            let forgotten = tombstones(state)?.into_iter().rev();
+            let newest = forgotten.into_iter().find(|stone| stone.stood && folder.is_within(&stone.root));
+            Err(newest.map_or_else(|| RollbackError::Nothing(folder.clone()), |stone| forgotten_one(&stone)))
+        }
     }
+}
+
+fn forgotten_one(stone: &Tombstone) -> RollbackError {
+    RollbackError::Forgotten { group: stone.group.clone(), day: stone.day(), by: stone.by }
 }
 
 /// A group may have lost its own file: its journals tell all that a rollback needs.

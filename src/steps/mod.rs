@@ -26,6 +26,7 @@ mod set_env;
 mod source_env;
 mod unset_cache_entries;
 mod unset_env;
+mod use_compilers;
 mod use_port;
 
 use std::collections::BTreeMap;
@@ -184,6 +185,7 @@ const VERBS: &[&Verb] = &[
     &source_env::SOURCE_ENV,
     &unset_cache_entries::UNSET_CACHE_ENTRIES,
     &unset_env::UNSET_ENV,
+    &use_compilers::USE_COMPILERS,
     &use_port::USE_PORT,
 ];
 

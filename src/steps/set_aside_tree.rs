@@ -148,10 +148,9 @@ fn carry_settings(order: &Order<'_>, tree: &BuildTree, lowered: &mut Lowered) {
     let builds = order.command.map(|command| build_command::recognise(command, order.host)).unwrap_or_default();
     let source = present_source(order.host, &builds, tree);
     let settings = build_tree::user_settings(order.host, &source, &cache);
-    let given: Vec<&Entry> = settings
-        .iter()
-        .filter(|entry| !configure.as_ref().is_some_and(|configure| configure.defines.contains(&entry.name)))
-        .collect();
+    let configures = configures_of(&builds);
+    let is_in_command = |entry: &&Entry| configures.iter().any(|configure| configure.defines.contains(&entry.name));
+    let given: Vec<&Entry> = settings.iter().filter(|entry| !is_in_command(entry)).collect();
     let (stale, kept): (Vec<&Entry>, Vec<&Entry>) = given.into_iter().partition(|entry| is_stale(entry));
     if !stale.is_empty() {
         let list = listed(&stale);
@@ -159,6 +158,7 @@ fn carry_settings(order: &Order<'_>, tree: &BuildTree, lowered: &mut Lowered) {
             format!("settings of the old build tree that are stale and not carried over: {list}"),
             format!("旧构建目录中已失效、不再沿用的设置：{list}"),
         ));
+        lowered.limits.extend(not_given_again(order, &stale));
     }
     match configure.filter(|configure| configure.tree.is_some() && configure.source.is_some()) {
         Some(configure) => {
@@ -168,12 +168,49 @@ fn carry_settings(order: &Order<'_>, tree: &BuildTree, lowered: &mut Lowered) {
         None if kept.is_empty() => {}
         None => {
             let list = listed(&kept);
+            // The re-run would configure without them and build something else.
+            if !configures.is_empty() {
+                lowered.limits.push((
+                    Applicability::Confirm,
+                    Text::new(
+                        format!("your command configures without what the old tree was given: {list}"),
+                        format!("您的命令重新配置时不会带上旧构建目录的设置：{list}"),
+                    ),
+                ));
+            }
             lowered.notes.push(Text::new(
                 format!("the old build tree was configured with {list}; give them again where your command does not"),
                 format!("旧构建目录的配置参数为 {list}；如果您的命令没有给出这些参数，请重新指定"),
             ));
         }
     }
+}
+
+fn configures_of(builds: &[BuildCommand]) -> Vec<&Configure> {
+    builds
+        .iter()
+        .filter_map(|build| match build {
+            BuildCommand::Configure(configure) => Some(configure),
+            BuildCommand::Build { .. } | BuildCommand::Python(_) => None,
+        })
+        .collect()
+}
+
+/// What a person once typed is gone for good when a repair drops it, and the build is another one: never unasked. A
+/// script that configures gives its settings again, but for the compiler nobody answers.
+pub(super) fn not_given_again(order: &Order<'_>, dropped: &[&Entry]) -> Option<(Applicability, Text)> {
+    let builds = builds_of(order);
+    let by_script = builds.iter().any(|build| matches!(build, BuildCommand::Python(_)));
+    let is_typed = !by_script && (!builds.is_empty() || order.command.is_none());
+    let is_compiler = |entry: &&Entry| entry.name.starts_with("CMAKE_") && entry.name.ends_with("_COMPILER");
+    let list = listed(dropped);
+    (!dropped.is_empty() && (is_typed || dropped.iter().any(is_compiler))).then(|| {
+        let why = Text::new(
+            format!("a setting that the old tree was given is not given again: {list}"),
+            format!("旧构建目录曾指定的设置不会再次传入：{list}"),
+        );
+        (Applicability::Confirm, why)
+    })
 }
 
 /// Keeps the generator that the tree had: an empty tree would get CMake's default.

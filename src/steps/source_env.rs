@@ -8,8 +8,9 @@ use std::ffi::{OsStr, OsString};
 
 use super::{LowerError, Lowered, Order, Verb};
 use crate::change::{AbsPath, EnvEdit, EnvOverlay};
+use crate::evidence::ownership::{is_out_of_reach, script_in_reach};
 use crate::evidence::questions::ArgSpec;
-use crate::evidence::{Host, ascend};
+use crate::evidence::{FileKind, Host, ascend};
 use crate::recipe::Text;
 
 /// `source_env = { script = "${tool.set_env}" }`
@@ -37,15 +38,17 @@ fn source_env(order: &Order<'_>) -> Result<Lowered, LowerError> {
             format!("`{script}` 不属于本机可识别的 CANN"),
         )));
     };
-    for path in [&script, &cann.root] {
-        let meta = host.follow(path.as_path());
-        let trusted = meta.is_ok_and(|meta| (meta.user == 0 || meta.user == host.user()) && meta.mode & 0o002 == 0);
-        if !trusted {
-            return Err(LowerError(Text::new(
-                format!("`{path}` belongs to another user, or anybody may write it: it is not run"),
-                format!("`{path}` 属于其他用户，或任何人都可写入：不会执行"),
-            )));
-        }
+    let reached = [(script.as_path(), FileKind::File), (cann.root.as_path(), FileKind::Folder)]
+        .into_iter()
+        .find(|(path, kind)| !is_out_of_reach(host, path, *kind))
+        .map(|(path, _)| path.to_owned())
+        .or_else(|| script_in_reach(host, cann.root.as_path()));
+    if let Some(path) = reached {
+        let path = path.display();
+        return Err(LowerError(Text::new(
+            format!("others than you and root could have written `{path}` or a folder above it: `{script}` is not run"),
+            format!("除您和 root 以外的用户可以写入 `{path}` 或其上级目录：不会执行 `{script}`"),
+        )));
     }
     let mut lowered = Lowered::default();
     match order.evaluate {

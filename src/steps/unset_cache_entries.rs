@@ -3,10 +3,11 @@
 use super::{LowerError, Lowered, Order, Verb, set_aside_tree};
 use crate::change::AbsPath;
 use crate::change::{Change, FileImage, FileState, WriteFile};
+use crate::evidence::build_command::BuildCommand;
 use crate::evidence::build_tree::{self, NamedBy, NotATree};
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::tracked_file;
-use crate::formats::cmake_cache::CMakeCache;
+use crate::formats::cmake_cache::{CMakeCache, Entry};
 use crate::recipe::{Applicability, Text};
 
 /// `unset_cache_entries = { path = "${tree.path}", entries = "${llvm.entries}" }`
@@ -27,6 +28,13 @@ pub const UNSET_CACHE_ENTRIES: Verb = Verb {
 };
 
 const MAKE_PROGRAM: &str = "CMAKE_MAKE_PROGRAM";
+
+fn defines_of(build: &BuildCommand) -> Vec<String> {
+    match build {
+        BuildCommand::Configure(configure) => configure.defines.clone(),
+        BuildCommand::Build { .. } | BuildCommand::Python(_) => Vec::new(),
+    }
+}
 
 fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
     let mut lowered = Lowered::default();
@@ -66,7 +74,13 @@ fn unset_cache_entries(order: &Order<'_>) -> Result<Lowered, LowerError> {
         entries.retain(|entry| entry != MAKE_PROGRAM);
         bytes = CMakeCache::parse(&bytes).with_value(MAKE_PROGRAM, &program).unwrap_or(bytes);
     }
-    let bytes = CMakeCache::parse(&bytes).without(&entries);
+    let cache = CMakeCache::parse(&bytes);
+    let defines: Vec<String> = set_aside_tree::builds_of(order).iter().flat_map(defines_of).collect();
+    let is_dropped = |entry: &&&Entry| entries.contains(&entry.name) && !defines.contains(&entry.name);
+    let given = cache.user_given();
+    let dropped: Vec<&Entry> = given.iter().filter(is_dropped).copied().collect();
+    lowered.limits.extend(set_aside_tree::not_given_again(order, &dropped));
+    let bytes = cache.without(&entries);
     if bytes != now.bytes {
         if named != tree.path {
             lowered.links.push((named, tree.path.clone()));

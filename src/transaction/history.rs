@@ -1,4 +1,4 @@
-//! What was done, and forgetting it: the list of groups, and the limits to what is kept.
+//! What was done: the list of groups.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use super::journal::{GroupRecord, Summary};
 use super::lock::Locks;
 use super::past::Past;
 use super::state::{GroupDir, StateDir};
-use super::{Title, newcomers, refuse_mounts, undo};
+use super::{Title, newcomers};
 use crate::change::AbsPath;
-use crate::os::files::{FileError, Folder, Kind};
+use crate::os::files::{FileError, Kind};
 use crate::os::machine;
 use crate::os::trees::{self, Descend};
 
@@ -89,39 +89,6 @@ pub enum TransactionState {
     Unfinished,
 }
 
-/// How much is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    pub groups: usize,
-    pub age: Duration,
-    pub bytes: u64,
-    pub newcomers: Newcomers,
-}
-
-/// When files go that the user made since a repair, and an undo moved out of the way: nothing else has them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Newcomers {
-    /// By their age alone, however much else is kept.
-    WhenOld,
-    /// With the repair that they were in the way of: the user asked for it.
-    AsTheRest,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { groups: 10, age: Duration::from_secs(14 * 24 * 3600), bytes: 10 << 30, newcomers: Newcomers::WhenOld }
-    }
-}
-
-/// What was forgotten.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pruned {
-    pub groups: Vec<String>,
-    pub bytes: u64,
-    /// How many of them held what the user had made since.
-    pub newcomers: usize,
-}
-
 /// Lists all groups, oldest first. Nothing is written.
 pub fn history(state: &StateDir) -> Result<Vec<GroupSummary>, TransactionError> {
     Ok(state.groups()?.iter().filter_map(|group| summarise(state, group)).collect())
@@ -135,7 +102,7 @@ pub(crate) fn root_of(group: &GroupDir) -> Result<AbsPath, TransactionError> {
     }
 }
 
-fn summarise(state: &StateDir, group: &GroupDir) -> Option<GroupSummary> {
+pub(super) fn summarise(state: &StateDir, group: &GroupDir) -> Option<GroupSummary> {
     let unreadable = |error: TransactionError| GroupSummary {
         id: group.id.clone(),
         root: state.path().clone(),
@@ -275,122 +242,4 @@ fn kept_bytes(group: &GroupDir, pasts: &[Past]) -> u64 {
     // Plain files of ours alone, so that the size of the folder is theirs; none is there before the first.
     let blobs = fs_extra::dir::get_size(group.path.resolve("blobs")).unwrap_or_default();
     trees + blobs + newcomers::all_of(group, pasts).iter().map(newcomers::size).sum::<u64>()
-}
-
-/// How old what a group keeps is: what the user made since came there with the undo.
-fn age(group: &GroupDir, summary: &GroupSummary, now: Duration) -> Duration {
-    let undone_at = group.records().unwrap_or_default().into_iter().rev().find_map(|record| match record {
-        GroupRecord::RolledBack { at } => Some(Duration::from_nanos(at)),
-        GroupRecord::Created { .. }
-        | GroupRecord::Sealed { .. }
-        | GroupRecord::RollingBack { .. }
-        | GroupRecord::Pruned { .. } => None,
-    });
-    let since = if summary.newcomers.is_empty() { None } else { undone_at };
-    now.saturating_sub(since.unwrap_or(summary.at))
-}
-
-/// Forgets the oldest groups until the limits hold. What was cut off is never forgotten.
-pub fn prune(state: &StateDir, limits: &Limits) -> Result<Pruned, TransactionError> {
-    let mut pruned = Pruned::default();
-    empty_forgotten(state)?;
-    let now = machine::now();
-    let (mut kept, mut bytes) = (0, 0);
-    // One that cannot be forgotten is no reason to keep all the others.
-    let mut failed = None;
-    for group in state.groups()?.iter().rev() {
-        let Some(summary) = summarise(state, group) else {
-            // Cut off before it began, or while it was being forgotten.
-            if !is_young(group, now) {
-                forget(state, group)?;
-            }
-            continue;
-        };
-        match summary.state {
-            GroupState::AtWork | GroupState::Unfinished | GroupState::RollingBack | GroupState::Unreadable(_) => {
-                continue;
-            }
-            GroupState::Applied | GroupState::Undone | GroupState::RolledBack => {}
-        }
-        let is_old = age(group, &summary, now) > limits.age;
-        if !is_old && !summary.newcomers.is_empty() && limits.newcomers == Newcomers::WhenOld {
-            continue;
-        }
-        kept += 1;
-        bytes += summary.bytes;
-        if is_in_use(group)? {
-            continue;
-        }
-        if kept > limits.groups || bytes > limits.bytes || is_old {
-            kept -= 1;
-            bytes -= summary.bytes;
-            if let Err(error) = forget(state, group) {
-                failed.get_or_insert(error);
-                continue;
-            }
-            pruned.groups.push(group.id.clone());
-            pruned.bytes += summary.bytes;
-            pruned.newcomers += usize::from(!summary.newcomers.is_empty());
-        }
-    }
-    pruned.groups.sort();
-    failed.map_or(Ok(pruned), Err)
-}
-
-/// Between two repairs of one invocation, its group looks finished.
-fn is_in_use(group: &GroupDir) -> Result<bool, TransactionError> {
-    let here = machine::Machine::here();
-    for journal in group.journals() {
-        if let Some(past) = Past::read(group, &journal)?
-            && past.begin.machine == here
-            && past.begin.process.pid != std::process::id()
-            && past.begin.process.is_alive()
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// A group without records may be about to begin.
-fn is_young(group: &GroupDir, now: Duration) -> bool {
-    let status = group.folder().and_then(|folder| folder.own_status());
-    status.is_ok_and(|status| now.as_secs().saturating_sub(status.modified.0 as u64) < 3600)
-        && !group.records().is_ok_and(|records| !records.is_empty())
-}
-
-fn forget(state: &StateDir, group: &GroupDir) -> Result<(), TransactionError> {
-    let groups = Folder::open(&state.path().resolve("groups"))?;
-    refuse_mounts(&group.path)?;
-    for journal in group.journals() {
-        // Before it counts as forgotten.
-        let past = Past::read(group, &journal)?;
-        past.iter().flat_map(Past::set_aside).try_for_each(|attempt| refuse_mounts(&attempt.trash))?;
-    }
-    let records = group.records().unwrap_or_default();
-    if !records.is_empty() && !matches!(records.last(), Some(GroupRecord::Pruned { .. })) {
-        group.append(&GroupRecord::Pruned { at: machine::now().as_nanos() as u64 })?;
-    }
-    for journal in group.journals() {
-        let Some(past) = Past::read(group, &journal)? else { continue };
-        undo::discard(&past)?;
-    }
-    // Out of the list as a whole: what is deleted half-way is no group any more.
-    let forgotten = state.create()?.create_or_open(FORGOTTEN.as_ref(), 0o700)?;
-    trees::remove(&forgotten, group.id.as_ref())?;
-    groups.rename(group.id.as_ref(), &forgotten, group.id.as_ref())?;
-    groups.sync()?;
-    Ok(trees::remove(&forgotten, group.id.as_ref())?)
-}
-
-/// Where groups go to be deleted, beside those that there are.
-const FORGOTTEN: &str = "forgotten";
-
-/// Deletes what was cut off while it was deleted.
-fn empty_forgotten(state: &StateDir) -> Result<(), TransactionError> {
-    let Ok(folder) = Folder::open(&state.path().resolve(FORGOTTEN)) else { return Ok(()) };
-    for name in folder.names()? {
-        trees::remove(&folder, &name)?;
-    }
-    Ok(())
 }

@@ -18,6 +18,7 @@ mod lock;
 mod mounts;
 mod newcomers;
 mod past;
+mod prune;
 mod recovery;
 mod remembered;
 mod run;
@@ -27,6 +28,7 @@ mod set_aside;
 mod snapshot;
 mod state;
 mod strangers;
+mod tombstone;
 mod undo;
 mod write;
 
@@ -39,13 +41,13 @@ use crate::os::machine::ProcessId;
 
 pub use apply::Group;
 pub use error::{Drift, TransactionError, Version};
-pub use history::{
-    GroupState, GroupSummary, Limits, Newcomers, Pruned, TransactionState, TransactionSummary, history, journals, prune,
-};
+pub use history::{GroupState, GroupSummary, TransactionState, TransactionSummary, history, journals};
 pub use journal::Summary;
+pub use prune::{Clock, Limits, Newcomers, Pruned, beyond, prune, prune_these};
 pub use recovery::{Interrupted, Recovered, RecoveredOutcome, Scope, Unfinished, Unrecoverable, pending, recover};
 pub use remembered::{Remembered, forget, recall, remember};
 pub use state::StateDir;
+pub use tombstone::{ForgottenBy, Tombstone, tombstones};
 
 pub(crate) use apply::refuse_unfinished;
 pub(crate) use damage::damage;

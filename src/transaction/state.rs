@@ -231,7 +231,7 @@ fn owner_of_existing(path: &AbsPath) -> u32 {
 }
 
 /// Renders seconds since 1970 as `20260131-235959`, UTC: short to type and in order.
-fn stamp(seconds: u64) -> String {
+pub(super) fn stamp(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Days to civil date, after Howard Hinnant: eras of 400 years that begin in March.
     let z = days + 719_468;
@@ -301,10 +301,10 @@ mod tests {
         let root = AbsPath::new("/p").unwrap();
         let first = state.new_group(&root, &[]).unwrap();
         // As if it had been made in 2100.
-        let head = first.path.resolve("group.jsonl");
-        let text = std::fs::read_to_string(&head).unwrap();
-        let at = first.created_at();
-        std::fs::write(&head, text.replace(&at.to_string(), "4102444800000000000")).unwrap();
+        let (id, root_of_first, at) = (first.id.clone(), root.clone(), 4_102_444_800_000_000_000);
+        let created = GroupRecord::Created { format: FORMAT, id, root: root_of_first, command: Vec::new(), at };
+        std::fs::remove_file(first.path.resolve("group.jsonl")).unwrap();
+        Lines::create(&first.folder().unwrap(), "group.jsonl", &created).unwrap();
         assert_eq!(first.created_at(), 4_102_444_800_000_000_000);
         let second = state.new_group(&root, &[]).unwrap();
         let third = state.new_group(&root, &[]).unwrap();

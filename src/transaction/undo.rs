@@ -236,15 +236,16 @@ fn clean_scratch(places: &[Scratch]) -> Result<(), TransactionError> {
 const LOOKED_AT: usize = 300_000;
 
 /// Gives restored inputs the present time where something was built since: make and ninja compare times, and
-/// would otherwise take what was built from the repaired file for up to date.
+/// would otherwise take what was built from the repaired file for up to date. What a repair deleted (an object, a lock)
+/// is a product or nobody's input, and keeps its time: a damaged object that is new would pass for a good one.
 fn settle_times(past: &Past) -> Result<(), TransactionError> {
     let Ok(root) = super::history::root_of(&past.group) else { return Ok(()) };
     let mut inputs = Vec::new();
     for (_, act) in &past.intents {
         let Act::Write { save, after, .. } = act else { continue };
         let Saved::File(before) = &save.before else { continue };
-        let same = matches!(after, Seen::File { hash, .. } if *hash == before.hash);
-        if !same && save.path.is_within(&root) {
+        let was_edited = matches!(after, Seen::File { hash, .. } if *hash != before.hash);
+        if was_edited && save.path.is_within(&root) {
             inputs.push(save);
         }
     }

@@ -1,6 +1,6 @@
 //! Diagnosis of a log by all recipes within the test's own process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use build_fix::cli::vocabulary::vocabulary;
 use build_fix::diagnosis::{Evidence, Origin, PatternOwner, candidates, examine, rank};
@@ -61,7 +61,19 @@ impl Diagnosis {
         Self { recipes: recipes.collect(), scanner: Scanner::new(patterns), owners, required, host }
     }
 
-    /// What `fix diagnose --log-only --json` says of a log, as far as labels go.
+    /// The recipes whose findings a finding of this one explains.
+    pub fn masked_by(&self, recipe: &str) -> &[String] {
+        self.recipes.get(recipe).map_or(&[], |recipe| &recipe.masks)
+    }
+
+    /// The recipes of which a log holds anything at all: also what would take a failure back, or add to one.
+    pub fn touched_by(&self, log: &[u8]) -> BTreeSet<String> {
+        let scan = self.scanner.scan("log", log).unwrap();
+        scan.totals.keys().map(|pattern| self.owners[*pattern].recipe.clone()).collect()
+    }
+
+    /// What `fix diagnose --log-only --json` says of a log, as far as labels go, and whether each of its
+    /// lines says it alone.
     pub fn of(&self, log: &[u8]) -> Vec<serde_json::Value> {
         let logs = [self.scanner.scan("log", log).unwrap()];
         let findings = self.findings(&logs);
@@ -70,7 +82,8 @@ impl Diagnosis {
             .map(|finding| {
                 let params = finding.params();
                 let params: BTreeMap<_, _> = params.iter().map(|(name, value)| (name, value.to_list())).collect();
-                serde_json::json!({ "id": finding.recipe.id, "params": params })
+                let one_line = finding.evidence.iter().all(|lines| lines.first_line == lines.last_line);
+                serde_json::json!({ "id": finding.recipe.id, "params": params, "one_line": one_line })
             })
             .collect()
     }

@@ -82,7 +82,8 @@ impl<'s> Story<'s> {
         self.fails();
         self.fails();
         let before = contents(&self.sandbox.project());
-        let mut args = vec!["run", "--yes"];
+        let mut args = vec!["run"];
+        args.extend((!flags.iter().any(|flag| flag.starts_with("--yes"))).then_some("--yes"));
         args.extend(flags);
         let done = self.fix_command(&args).expect(0).says(recipe);
         check(&done);
@@ -98,7 +99,8 @@ impl<'s> Story<'s> {
         let log = self.sandbox.root().join("failed.log");
         std::fs::write(&log, self.fails().all()).unwrap();
         let before = picture(&self.sandbox.project());
-        let mut args = vec![recipe, "--yes", "--log", log.to_str().unwrap()];
+        let mut args = vec![recipe, "--log", log.to_str().unwrap()];
+        args.extend((!flags.iter().any(|flag| flag.starts_with("--yes"))).then_some("--yes"));
         args.extend(flags);
         let done = self.fix_command(&args).expect(0).says(recipe);
         check(&done);

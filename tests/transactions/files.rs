@@ -9,8 +9,8 @@ use crate::repairs::{Project, abs, fast_dir, timeless};
 use build_fix::change::{AllowedRoots, Change, EnvEdit, EnvOverlay, Reversible, TreeKind};
 use build_fix::rollback::{OnDrift, RollbackError, RolledBack, Which, roll_back};
 use build_fix::transaction::{
-    Event, Group, GroupState, Limits, Order, Outcome, Proof, Scope, StateDir, Title, TransactionError, Unwatched,
-    Version, Watch, history, pending, prune, recover,
+    Clock, Event, ForgottenBy, Group, GroupState, Limits, Order, Outcome, Proof, Scope, StateDir, Title,
+    TransactionError, Unwatched, Version, Watch, history, pending, prune, recover,
 };
 
 fn commit(project: &Project) -> String {
@@ -509,19 +509,25 @@ fn what_is_forgotten() {
         ids.push(commit(&project).split('.').next().unwrap().to_owned());
     }
     let all = Limits::default();
-    assert!(prune(&project.state(), &all).unwrap().groups.is_empty());
-    let pruned = prune(&project.state(), &Limits { groups: 2, ..all }).unwrap();
+    assert!(prune(&project.state(), &all, ForgottenBy::User).unwrap().groups.is_empty());
+    let pruned = prune(&project.state(), &Limits { groups: 2, ..all }, ForgottenBy::User).unwrap();
     assert_eq!(pruned.groups, ids[..2]);
     let left: Vec<String> = history(&project.state()).unwrap().into_iter().map(|group| group.id).collect();
     assert_eq!(left, ids[2..]);
-    assert_eq!(prune(&project.state(), &Limits { bytes: 0, ..all }).unwrap().groups, ids[2..]);
+    assert_eq!(prune(&project.state(), &Limits { bytes: 0, ..all }, ForgottenBy::User).unwrap().groups, ids[2..]);
     assert!(history(&project.state()).unwrap().is_empty());
 
     project.changes.clear();
     project.write("setup.py", Some(("last\n", 0o644)));
     commit(&project);
     std::thread::sleep(Duration::from_millis(2));
-    assert_eq!(prune(&project.state(), &Limits { age: Duration::ZERO, ..all }).unwrap().groups.len(), 1);
+    assert_eq!(
+        prune(&project.state(), &Limits { age: Duration::ZERO, clock: Clock::AsItIs, ..all }, ForgottenBy::User)
+            .unwrap()
+            .groups
+            .len(),
+        1
+    );
 }
 
 #[test]

@@ -7,13 +7,12 @@ use std::path::Path;
 use build_fix::change::TreeKind;
 use build_fix::rollback::{OnDrift, RollbackError, Which, roll_back};
 use build_fix::transaction::{
-    GroupState, Limits, Newcomers, Outcome, Proof, Scope, Unwatched, Version, history, prune, recover,
+    ForgottenBy, GroupState, Limits, Newcomers, Outcome, Proof, Scope, Unwatched, Version, history, prune, recover,
 };
 
 use crate::afterwards::commit;
 use crate::crash::dies_at;
-use crate::later_work::as_of_old;
-use crate::repairs::{Project, timeless};
+use crate::repairs::{Project, as_of_old, timeless};
 
 /// An access list that gives user 65534 reading and writing, in the form of the kernel.
 fn list_for_somebody() -> Vec<u8> {
@@ -207,17 +206,17 @@ fn a_prune_that_was_cut_off_leaves_no_group_that_cannot_be_read() {
         project.write("setup.py", Some(("new line\n", 0o644)));
         project.set_aside("build", TreeKind::Derived);
         commit(&project);
-        let over = dies_at(at, || drop(prune(&project.state(), &none)));
+        let over = dies_at(at, || drop(prune(&project.state(), &none, ForgottenBy::User)));
         let when = format!("death at step {at}");
         for group in history(&project.state()).unwrap() {
             assert_eq!(group.state, GroupState::Applied, "{when}");
         }
-        prune(&project.state(), &none).unwrap();
+        prune(&project.state(), &none, ForgottenBy::User).unwrap();
         assert!(history(&project.state()).unwrap().is_empty(), "{when}");
         let left = |below: &str| fs::read_dir(project.state().path().as_path().join(below)).unwrap().count();
         assert_eq!(left("groups"), 0, "{when}");
-        if Path::new(&project.state().path().as_path().join("forgotten")).exists() {
-            assert_eq!(left("forgotten"), 0, "{when}");
+        if Path::new(&project.state().path().as_path().join("going")).exists() {
+            assert_eq!(left("going"), 0, "{when}");
         }
         if over {
             return;

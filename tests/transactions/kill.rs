@@ -11,7 +11,8 @@ use crate::repairs::{Project, abs, timeless};
 use build_fix::change::TreeKind;
 use build_fix::rollback::{OnDrift, Which, roll_back};
 use build_fix::transaction::{
-    GroupState, Limits, Outcome, Proof, RecoveredOutcome, Scope, StateDir, Unwatched, history, pending, prune, recover,
+    ForgottenBy, GroupState, Limits, Outcome, Proof, RecoveredOutcome, Scope, StateDir, Unwatched, history, pending,
+    prune, recover,
 };
 
 /// Set for the process that repairs until it is killed; names its folder.
@@ -79,7 +80,7 @@ fn killed_at_random_times() {
         } else {
             untouched += 1;
         }
-        prune(&project.state(), &Limits { groups: 2, ..Limits::default() }).unwrap();
+        prune(&project.state(), &Limits { groups: 2, ..Limits::default() }, ForgottenBy::User).unwrap();
     }
     println!(
         "{KILLS} kills: {undone} cut off and finished by the recovery, {stayed} found applied, {untouched} between"

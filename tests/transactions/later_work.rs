@@ -9,12 +9,12 @@ use build_fix::change::{AbsPath, TreeKind};
 use build_fix::os::fault::{self, Fault};
 use build_fix::rollback::{OnDrift, RollbackError, Which, roll_back};
 use build_fix::transaction::{
-    Limits, Proof, RecoveredOutcome, Scope, TransactionError, Unrecoverable, Unwatched, history, prune, recover,
+    ForgottenBy, Limits, Proof, RecoveredOutcome, Scope, TransactionError, Unrecoverable, Unwatched, history, prune, recover,
 };
 
 use crate::afterwards::commit;
 use crate::crash::{Scenario, dies_at};
-use crate::repairs::Project;
+use crate::repairs::{Project, as_of_old};
 
 /// Places where the user works: files that a repair writes, removes or creates, and files in folders that it sets aside
 /// or that a command writes to.
@@ -265,16 +265,6 @@ fn a_forced_rollback_that_was_cut_off_keeps_what_came_after_it() {
     }
 }
 
-/// Takes the check sums out of the files of a group, so that they can be told what the test needs: as format 1 was.
-pub fn as_of_old(folder: &Path) {
-    for name in ["group.jsonl", "1.jsonl"] {
-        let text = fs::read_to_string(folder.join(name)).unwrap();
-        let lines = text.lines().map(|line| format!("{}\n", line.split('\t').next().unwrap()));
-        let old: String = lines.filter(|line| !line.contains("\"sealed\"")).collect();
-        fs::write(folder.join(name), old.replacen("\"format\":2", "\"format\":1", 1)).unwrap();
-    }
-}
-
 #[test]
 fn a_rollback_that_was_cut_off_elsewhere_is_left_alone_and_blocks_its_files() {
     let mut project = Project::new();
@@ -308,6 +298,6 @@ fn a_rollback_that_was_cut_off_elsewhere_is_left_alone_and_blocks_its_files() {
     assert_nothing_lost(&project, &["setup.py"], &done.kept, "elsewhere");
     let again = roll_back(&project.state(), &Which::Id(id), OnDrift::Refuse, &mut Unwatched);
     assert!(matches!(again, Err(RollbackError::Already(_))), "{again:?}");
-    drop(prune(&project.state(), &Limits::default()).unwrap());
+    drop(prune(&project.state(), &Limits::default(), ForgottenBy::User).unwrap());
     fault::arm(Fault::None);
 }

@@ -6,10 +6,12 @@ mod crash;
 mod files;
 #[cfg(debug_assertions)]
 mod guards;
+mod forgetting;
 mod in_place;
 mod kill;
 #[cfg(debug_assertions)]
 mod later_work;
 mod places;
 mod repairs;
+mod times;
 mod traces;

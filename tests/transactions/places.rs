@@ -10,8 +10,8 @@ use std::process::Command;
 use build_fix::change::{AllowedRoots, EnvOverlay, TreeKind};
 use build_fix::rollback::{OnDrift, Which, roll_back};
 use build_fix::transaction::{
-    Group, GroupState, Limits, Newcomers, Order, Outcome, Proof, Scope, StateDir, Title, TransactionError, Unwatched,
-    history, pending, prune, recover,
+    ForgottenBy, Group, GroupState, Limits, Newcomers, Order, Outcome, Proof, Scope, StateDir, Title, TransactionError,
+    Unwatched, history, pending, prune, recover,
 };
 
 use crate::repairs::{Picture, Project, abs, timeless};
@@ -234,11 +234,11 @@ fn mount_made_after_the_repair() {
     let at = result.kept[0].resolve("data");
     bind(elsewhere.path(), at.as_path());
     let none = Limits { groups: 0, newcomers: Newcomers::AsTheRest, ..Limits::default() };
-    let error = prune(&project.state(), &none).unwrap_err();
+    let error = prune(&project.state(), &none, ForgottenBy::User).unwrap_err();
     assert!(error.to_string().contains(at.as_path().to_str().unwrap()), "{error}");
     assert_eq!(fs::read_to_string(&dear).unwrap(), "dear\n");
     assert!(Command::new("umount").arg(at.as_path()).status().unwrap().success());
-    assert_eq!(prune(&project.state(), &none).unwrap().groups.len(), 1);
+    assert_eq!(prune(&project.state(), &none, ForgottenBy::User).unwrap().groups.len(), 1);
     assert_eq!(fs::read_to_string(&dear).unwrap(), "dear\n");
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use build_fix::change::TreeKind;
 use build_fix::rollback::{OnDrift, RollbackError, Which, roll_back};
-use build_fix::transaction::{GroupState, Limits, Newcomers, Proof, Unwatched, history, prune};
+use build_fix::transaction::{Clock, ForgottenBy, GroupState, Limits, Newcomers, Proof, Unwatched, history, prune};
 
 use crate::afterwards::commit;
 use crate::repairs::{Picture, Project, timeless};
@@ -60,7 +60,7 @@ fn damage_is_told_and_nothing_of_it_is_forgotten() {
             assert!(matches!(result, Err(RollbackError::Unreadable { .. })), "{at}: {result:?}");
         }
         let none = Limits { groups: 0, bytes: 0, ..Limits::default() };
-        assert!(prune(&project.state(), &none).unwrap().groups.is_empty(), "{at}");
+        assert!(prune(&project.state(), &none, ForgottenBy::User).unwrap().groups.is_empty(), "{at}");
         assert!(folder.join("trash").exists(), "{at}");
     }
 }
@@ -78,7 +78,7 @@ fn a_group_whose_own_file_is_lost_is_told_and_taken_back_by_name() {
         spoil(&folder.join("group.jsonl"));
         assert!(matches!(state(&project), GroupState::Unreadable(why) if why.contains("group.jsonl")));
         let none = Limits { groups: 0, ..Limits::default() };
-        assert!(prune(&project.state(), &none).unwrap().groups.is_empty());
+        assert!(prune(&project.state(), &none, ForgottenBy::User).unwrap().groups.is_empty());
         roll_back(&project.state(), &Which::Id(id), OnDrift::Refuse, &mut Unwatched).unwrap();
         assert_eq!(timeless(&project.picture()), timeless(&old));
         assert_eq!(state(&project), GroupState::RolledBack);
@@ -149,19 +149,20 @@ fn what_the_user_made_since_is_counted_and_not_crowded_out() {
             project.changes.clear();
             project.write("run.sh", Some((&format!("line {n}\n"), 0o644)));
             commit(&project);
-            prune(&project.state(), &Limits { groups: 1, bytes: 2000, ..Limits::default() }).unwrap();
+            prune(&project.state(), &Limits { groups: 1, bytes: 2000, ..Limits::default() }, ForgottenBy::User)
+                .unwrap();
         }
         let ids = || -> Vec<String> { history(&project.state()).unwrap().into_iter().map(|group| group.id).collect() };
         assert_eq!(ids().len(), 2, "the newest, and the one with the user's files");
         assert_eq!(ids()[0], first.id);
         // By age they go, and on the user's word.
         let limits = if displaced {
-            Limits { age: Duration::ZERO, ..Limits::default() }
+            Limits { age: Duration::ZERO, clock: Clock::AsItIs, ..Limits::default() }
         } else {
             Limits { groups: 1, newcomers: Newcomers::AsTheRest, ..Limits::default() }
         };
         std::thread::sleep(Duration::from_millis(2));
-        let pruned = prune(&project.state(), &limits).unwrap();
+        let pruned = prune(&project.state(), &limits, ForgottenBy::User).unwrap();
         assert!(pruned.groups.contains(&first.id) && pruned.bytes >= 4000, "{pruned:?}");
         assert_eq!(pruned.newcomers, 1);
     }

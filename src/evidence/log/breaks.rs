@@ -11,7 +11,9 @@ use memchr::memmem::Finder;
 use memchr::{memchr, memchr2_iter, memchr3, memrchr};
 
 use super::normalise::{could_be_json, normalise, unwrapped};
+use super::speakers::own_lines_after;
 use super::window::Place;
+use super::work::count;
 
 /// As much of a line as is looked at.
 const LOOK: usize = 32 << 10;
@@ -19,6 +21,8 @@ const LOOK: usize = 32 << 10;
 const MOST_LINES: usize = 8;
 /// Where the rest of a phrase begins, prefixes and empty lines counted.
 const NEAR: usize = 512;
+/// As much is looked at of the line that a phrase is cut in.
+const REST: usize = 4 * NEAR;
 
 /// The bytes before a space that are looked at first: as many as there are of these.
 const WIDTHS: [usize; 5] = [8, 5, 3, 2, 1];
@@ -146,21 +150,25 @@ impl Breaks {
     #[cold]
     fn confirm(&self, before: &[u8], text: &[u8], at: usize, mut found: impl FnMut(usize)) {
         let last = last_bytes(before);
-        let mut shown = None;
+        let (mut shown, mut own) = (None, None);
         for key in WIDTHS.map(|width| key(last, width)) {
             let first = self.spaces.partition_point(|space| space.key < key);
             for space in self.spaces[first..].iter().take_while(|space| space.key == key) {
                 let literal = &self.literals[space.literal];
+                count(literal.len());
                 let (begun, rest) = (&literal[..space.at], &literal[space.at + 1..]);
                 // Blanks inside of what is begun would be an earlier cut.
-                let is_begun = before.len() >= begun.len()
-                    && before[before.len() - begun.len()..].eq_ignore_ascii_case(begun)
-                    && may_follow(&text[at..], rest);
+                let is_begun =
+                    before.len() >= begun.len() && before[before.len() - begun.len()..].eq_ignore_ascii_case(begun);
                 if !is_begun {
                     continue;
                 }
-                let shown = shown.get_or_insert_with(|| following(text, at, self.longest));
-                if shown.get(..rest.len()).is_some_and(|text| text.eq_ignore_ascii_case(rest)) {
+                let is_rest =
+                    |shown: &Vec<u8>| shown.get(..rest.len()).is_some_and(|text| text.eq_ignore_ascii_case(rest));
+                if may_follow(&text[at..], rest)
+                    && is_rest(shown.get_or_insert_with(|| following(text, at, self.longest)))
+                    || is_rest(own.get_or_insert_with(|| following_of_its_own(text, at, self.longest)))
+                {
                     found(space.literal);
                 }
             }
@@ -199,6 +207,7 @@ fn is_blank(byte: u8) -> bool {
 /// Says whether the first word of `rest` stands soon in a text, or may be hidden there.
 fn may_follow(text: &[u8], rest: &[u8]) -> bool {
     let near = &text[..text.len().min(NEAR)];
+    count(near.len());
     let first = rest.split(|byte| *byte == b' ').next().unwrap_or(rest);
     let Some(byte) = first.first() else { return true };
     let stands = memchr2_iter(byte.to_ascii_lowercase(), byte.to_ascii_uppercase(), near)
@@ -214,7 +223,8 @@ fn following(text: &[u8], mut at: usize, wanted: usize) -> Vec<u8> {
             break;
         }
         let is_start = at > 0 && text[at - 1] == b'\n';
-        let ceiling = (at + LOOK).min(text.len());
+        // Within a line the rest of a phrase is near.
+        let ceiling = (at + if is_start { LOOK } else { REST }).min(text.len());
         let end = memchr(b'\n', &text[at..ceiling]).map_or(ceiling, |index| at + index);
         shown.clear();
         // A cut line's end is not known, and in the middle of one there is no prefix.
@@ -223,18 +233,46 @@ fn following(text: &[u8], mut at: usize, wanted: usize) -> Vec<u8> {
         } else {
             shown.extend_from_slice(&unwrapped(&text[at..end]));
         }
-        for word in shown.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
-            if !out.is_empty() {
-                out.push(b' ');
-            }
-            out.extend_from_slice(word);
-            if out.len() > wanted {
-                break;
-            }
+        add_words(&shown, wanted, &mut out);
+        if end == ceiling {
+            break;
         }
         at = end + 1;
     }
     out
+}
+
+/// The same where other programs' lines stand between, and nothing where none does.
+fn following_of_its_own(text: &[u8], at: usize, wanted: usize) -> Vec<u8> {
+    let (mut out, mut shown) = (Vec::new(), Vec::new());
+    if text.get(at) != Some(&b'\n') || at + 1 >= text.len() {
+        return out;
+    }
+    let floor = at.saturating_sub(LOOK);
+    let start = memrchr(b'\n', &text[floor..at]).map_or(floor, |index| floor + index + 1);
+    let near = &text[..(at + LOOK).min(text.len())];
+    for line in own_lines_after(near, start..at, MOST_LINES) {
+        shown.clear();
+        normalise(&text[line], &mut shown);
+        add_words(&shown, wanted, &mut out);
+        if out.len() > wanted {
+            break;
+        }
+    }
+    out
+}
+
+/// Adds words until there are more than `wanted` bytes.
+fn add_words(shown: &[u8], wanted: usize, out: &mut Vec<u8>) {
+    for word in shown.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+        if !out.is_empty() {
+            out.push(b' ');
+        }
+        out.extend_from_slice(word);
+        if out.len() > wanted {
+            break;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -262,6 +300,7 @@ mod tests {
             ("was  not\n[rank0]:   found in", &[0]),
             ("\u{2502} was not\n\u{2502} found in", &[0]),
             ("was not\n\u{1b}[31mfound\u{1b}[0m in", &[0]),
+            ("[rank0]: was not\n[rank1]: other\n[rank0]: found in\n[rank1]: words", &[0, 2]),
             ("was not\nfoundin", &[]),
             ("was not\n\n\n\n\n\n\n\n\n\n\n\nfound in", &[]),
             ("a\nname of two", &[1]),

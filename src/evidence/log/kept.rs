@@ -3,11 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::Hit;
+use super::speakers::Speaker;
 use super::unfold::Belief;
-use super::window::Match;
+use super::window::{Match, REACH};
 
 /// Hits kept of each pattern: so many first ones, and as many last ones.
 const KEPT_EACH: usize = 32;
+/// Of more programs, those are forgotten that were last heard of so far back.
+const MOST_PROGRAMS: usize = 256;
+const FAR: u64 = 4 * REACH as u64;
 
 /// Hits of one pattern, each with its place in the log.
 #[derive(Default)]
@@ -15,19 +19,17 @@ pub struct Kept {
     first: Vec<(u64, Hit)>,
     last: VecDeque<(u64, Hit)>,
     pub total: u64,
-    /// Where the newest one ends.
-    end: u64,
+    /// Where the newest one of each program lies: those of several programs may lie in one another.
+    newest: BTreeMap<Speaker, (u64, u64)>,
 }
 
 impl Kept {
     /// Takes a window's matches in order, writing out those that are kept.
     pub fn take(&mut self, matches: &[Match], write_out: impl Fn(&Match) -> Hit) {
         for (index, found) in matches.iter().enumerate() {
-            // Found again from the next anchor or block.
-            if found.start < self.end {
+            if !self.is_new(found) {
                 continue;
             }
-            self.end = found.end;
             self.total += 1;
             if self.first.len() < KEPT_EACH {
                 self.first.push((found.start, write_out(found)));
@@ -41,6 +43,20 @@ impl Kept {
             }
             self.last.push_back((found.start, write_out(found)));
         }
+    }
+
+    /// Tells what was found again from the next anchor or block.
+    fn is_new(&mut self, found: &Match) -> bool {
+        let newest = |program: Speaker| self.newest.get(&program).copied().unwrap_or_default();
+        let (own, of_all) = (newest(found.program), newest(Speaker::default()));
+        if found.start < own.1 || (found.start == of_all.0 && found.start < of_all.1) {
+            return false;
+        }
+        if self.newest.len() >= MOST_PROGRAMS {
+            self.newest.retain(|_, (_, end)| *end + FAR > found.start);
+        }
+        self.newest.insert(found.program, (found.start, found.end));
+        true
     }
 
     fn into_hits(self) -> impl Iterator<Item = (u64, Hit)> {

@@ -2,8 +2,8 @@
 //!
 //! In reading order: [`literals`] finds what must stand in a text that a signature matches, `grams` finds that in a
 //! log, `breaks` where something cut it, `hidden` where colours or JSON hide it, `scanner` drives the pass over what
-//! `blocks` holds, `window` runs the signature's expression around a find on lines that `normalise` cleaned, `unfold`
-//! rejoins logs that were cut at one column, to be searched beside, `telling` picks lines for failures that nothing
+//! `blocks` holds, `window` runs the signature's expression around a find on lines that `normalise` cleaned, `speakers`
+//! tells apart what several programs wrote, line by line, `unfold` rejoins logs that were cut at one column, to be searched beside, `telling` picks lines for failures that nothing
 //! matches. A log is never trusted: time is linear in its size, memory bounded whatever it holds.
 //!
 //! A signature is matched against normalised lines joined by line breaks: no escape sequences, no overwritten
@@ -15,6 +15,8 @@ mod breaks;
 mod decode;
 mod grams;
 mod hidden;
+#[cfg(test)]
+mod hostile_tests;
 mod kept;
 #[cfg(test)]
 mod laws;
@@ -23,15 +25,18 @@ mod normalise;
 mod pattern;
 mod prefixes;
 mod scanner;
+mod speakers;
 mod telling;
 mod unfold;
 mod window;
+mod work;
 
 use std::collections::BTreeMap;
 
 pub use literals::{AnchorError, anchors, expand_spaces};
 pub use pattern::{PatternError, check_pattern};
 pub use scanner::{Scanner, Session};
+pub use speakers::Speaker;
 
 /// One alternative of a signature, as the scanner takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +79,10 @@ pub struct Hit {
     pub last_line: u64,
     /// The lines as they stand, decoded, bounded.
     pub text: String,
+    /// Which of several programs wrote it, as far as its lines say so.
+    pub program: Speaker,
+    /// How many programs wrote by turns around it, at least 1.
+    pub programs: u32,
     /// Named groups, wrapped text rejoined by single spaces.
     pub captures: BTreeMap<String, Vec<String>>,
 }

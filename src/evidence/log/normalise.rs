@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr2, memchr3, memrchr};
 
 use super::prefixes::peel;
+use super::work::count;
 
 const ESCAPE: u8 = 0x1b;
 const BACKSPACE: u8 = 0x08;
@@ -31,6 +32,7 @@ pub fn normalise(line: &[u8], out: &mut Vec<u8>) {
 
 /// What a terminal would show in the end: without escape sequences, erased characters and overwritten progress.
 pub fn visible(line: &[u8]) -> Cow<'_, [u8]> {
+    count(line.len());
     if memchr3(ESCAPE, BACKSPACE, b'\r', line).is_none() {
         return Cow::Borrowed(line);
     }
@@ -45,6 +47,7 @@ pub fn visible(line: &[u8]) -> Cow<'_, [u8]> {
 
 /// What is visible of a part of a long line, where no carriage return is applied: the rest of it is not known.
 pub fn unwrapped(part: &[u8]) -> Cow<'_, [u8]> {
+    count(part.len());
     if memchr2(ESCAPE, BACKSPACE, part).is_none() {
         return Cow::Borrowed(part);
     }
@@ -54,6 +57,7 @@ pub fn unwrapped(part: &[u8]) -> Cow<'_, [u8]> {
 /// Appends a line without escape sequences and erased characters, but with what was overwritten and all prefixes: more
 /// than is visible.
 pub fn unescape(line: &[u8], out: &mut Vec<u8>) {
+    count(line.len());
     if memchr(BACKSPACE, line).is_none() {
         copy_unescaped(line, out);
     } else {

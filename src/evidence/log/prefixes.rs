@@ -2,6 +2,8 @@
 //!
 //! Each is recognised by its whole form: what may be a message's own beginning stays.
 
+use super::speakers::Speaker;
+
 /// Prefixes nest: a CI time stamp before docker's before a launcher's before pip's gutter.
 const MOST_PREFIXES: usize = 8;
 /// The place in a source file that a logger names, and other things in brackets, are shorter.
@@ -25,14 +27,34 @@ pub fn peel(line: &[u8]) -> &[u8] {
     rest
 }
 
+/// Says which of several programs wrote a line, where a launcher, a runtime or a CI system put that before it.
+pub fn speaker(line: &[u8]) -> Speaker {
+    let (mut rest, mut speaker) = (line.trim_ascii(), Speaker::default());
+    for _ in 0..MOST_PREFIXES {
+        if !may_have_one(rest) {
+            break;
+        }
+        let Some(shorter) = SPEAKERS.iter().find_map(|prefix| prefix(rest)) else {
+            let Some(shorter) = PREFIXES.iter().find_map(|prefix| prefix(rest)) else { break };
+            rest = shorter.trim_ascii();
+            continue;
+        };
+        // Of a job and its step the job counts.
+        let said = rest[..rest.len() - shorter.len()].split(|byte| *byte == b'\t').next().unwrap_or_default();
+        speaker.add(said.trim_ascii_end());
+        rest = shorter.trim_ascii();
+    }
+    speaker
+}
+
 /// Says whether a look is worth while: most lines have no prefix, and a word's first letter says so.
 fn may_have_one(line: &[u8]) -> bool {
     match line {
         [] => false,
         [b'E', ..] | [b'I' | b'W' | b'F', b'0'..=b'9', ..] => true,
-        [b'f', b'a', ..] => task(line).is_some() || line[..line.len().min(64)].contains(&b'|'),
+        [b'f', b'a', ..] if task(line).is_some() => true,
         [first, ..] if first.is_ascii_alphabetic() => {
-            line[..line.len().min(64)].contains(&b'|') || host_name(line).is_some()
+            line[..line.len().min(64)].iter().any(|byte| matches!(byte, b'|' | b'\t')) || host_name(line).is_some()
         }
         [..] => true,
     }
@@ -41,9 +63,14 @@ fn may_have_one(line: &[u8]) -> bool {
 /// Returns what is left after a prefix.
 type Prefix = fn(&[u8]) -> Option<&[u8]>;
 
+/// Those of programs that write through one channel.
+const SPEAKERS: &[Prefix] = &[rank, mpi, compose, actor, pod, job, task_number, host];
+
 const PREFIXES: &[Prefix] = &[
     rank,
     mpi,
+    pod,
+    job,
     stamp,
     clock,
     github,
@@ -70,11 +97,33 @@ fn rank(line: &[u8]) -> Option<&[u8]> {
     digits(rest)?.strip_prefix(b"]:")
 }
 
-/// `[1,0]<stderr>:`
+/// `[1,0]<stderr>:`, `[prterun-node7-4711@1,0]<stderr>: ` (since Open MPI 5)
 fn mpi(line: &[u8]) -> Option<&[u8]> {
-    let rest = digits(line.strip_prefix(b"[")?)?;
+    let rest = line.strip_prefix(b"[")?;
+    let name = rest.iter().take(96).take_while(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(byte)).count();
+    let rest = rest[name..].strip_prefix(b"@").unwrap_or(rest);
+    let rest = digits(rest)?;
     let rest = digits(rest.strip_prefix(b",")?)?.strip_prefix(b"]<std")?;
     rest.strip_prefix(b"err>:").or_else(|| rest.strip_prefix(b"out>:"))
+}
+
+/// `[pod/train-0/main] ` (`kubectl logs --prefix`)
+fn pod(line: &[u8]) -> Option<&[u8]> {
+    let rest = line.strip_prefix(b"[pod/")?;
+    let end = rest.iter().take(LONGEST_SOURCE).position(|byte| *byte == b']')?;
+    let plain = rest[..end].iter().all(|byte| byte.is_ascii_alphanumeric() || b"/_.-".contains(byte));
+    let rest = &rest[end + 1..];
+    (plain && rest.first().is_none_or(|byte| *byte == b' ')).then_some(rest)
+}
+
+/// `build (3.11)\tRun make\t2026-03-14T09:21:34.567Z `, of which the stamp stays (`gh run view --log`)
+fn job(line: &[u8]) -> Option<&[u8]> {
+    let tabs = &line[..line.len().min(2 * LONGEST_SOURCE)];
+    let (name, step) = tabs.split_at(memchr::memchr(b'\t', tabs)?);
+    let step = memchr::memchr(b'\t', &step[1..])?;
+    let rest = &line[name.len() + step + 2..];
+    let rest = rest.strip_prefix("\u{feff}".as_bytes()).unwrap_or(rest);
+    (!name.is_empty() && stamp(rest).is_some()).then_some(rest)
 }
 
 /// `2026-03-14T09:21:34.567Z `, also in brackets (Jenkins), also with GitLab's stream mark `00O `.
@@ -364,11 +413,42 @@ mod tests {
             ("python3: cannot open file", "python3: cannot open file"),
             ("node: message", "node: message"),
             ("clang-15: error: message", "clang-15: error: message"),
+            ("[prterun-node7-4711@1,0]<stderr>: message", "message"),
+            ("[pod/train-0/main] message", "message"),
+            ("[pod of peas] message", "[pod of peas] message"),
+            ("build (3.11)\tRun make\t2026-03-14T09:21:34.1156676Z [1/2] message", "message"),
+            ("build (3.11)\tRun make\t\u{feff}2026-03-14T09:21:34.1156676Z message", "message"),
+            ("a table\tof three\tcolumns", "a table\tof three\tcolumns"),
             (r#"fatal: [web1]: FAILED! => {"msg": "m"}"#, r#"{"msg": "m"}"#),
             ("fatal: not a git repository", "fatal: not a git repository"),
         ];
         for (line, expected) in table {
             assert_eq!(String::from_utf8_lossy(peel(line.as_bytes())), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn speakers() {
+        let of = |line: &str| speaker(line.as_bytes());
+        let table = [
+            ("[rank0]: a", "[rank0]:[W317 14:27:33.123456789 socket.cpp:464] b", false),
+            ("2026-03-14T09:21:34Z app-1  | a", "2026-03-14T09:21:35Z app-1  | b", false),
+            ("build\tRun make\t2026-03-14T09:21:34Z a", "build\tPost\t2026-03-14T09:21:35Z b", false),
+            ("[1,0]<stderr>:a", "[1,0]<stderr>:", false),
+            ("node1: 3: a", "node1: b", false),
+            ("[rank0]: a", "b", false),
+            ("[rank0]: a", "[rank1]: a", true),
+            ("app-1  | a", "db-1  | a", true),
+            ("0: a", "1: a", true),
+            ("node1: 3: a", "node1: 4: a", true),
+            ("node1: 3: a", "node2: 3: a", true),
+            ("[default1]:[rank1]: a", "[default2]:a", true),
+        ];
+        for (one, other, expected) in table {
+            assert_eq!(of(one).is_other(of(other)), expected, "{one:?} {other:?}");
+        }
+        for none in ["error: a", "[3/10] a", "2026-03-14T09:21:34Z a", "│ a", ""] {
+            assert_eq!(of(none), Speaker::default(), "{none:?}");
         }
     }
 }

@@ -18,9 +18,10 @@ use super::grams::{self, Literals};
 use super::hidden::{PIECE, find_hidden};
 use super::kept::{Kept, in_order, merge};
 use super::pattern::{compile, has_space};
+use super::speakers;
 use super::telling::{LAST_BYTES, tell};
 use super::unfold::{Fold, Part, Unfold};
-use super::window::{Place, REACH, Stretch, Window, back, count_lines, forward};
+use super::window::{Match, Place, REACH, Stretch, Window, back, count_lines, forward};
 use super::{LogScan, Pattern};
 
 /// Undecoded bytes are held back up to here.
@@ -297,7 +298,7 @@ impl Session {
         if rest == Rest::Nothing {
             return;
         }
-        let from = back(text, to, self.shared.most_lines);
+        let from = back(text, to, self.shared.most_lines * speakers::MOST);
         let all_breaks = self.searched_breaks + breaks;
         self.searched_breaks = count_lines(&text[from..to]);
         self.first_line += all_breaks - self.searched_breaks;
@@ -329,7 +330,7 @@ impl Shared {
     /// An anchor that starts before this has all the lines after it that any pattern wants.
     fn complete_up_to(&self, text: &[u8]) -> usize {
         let by_bytes = text.len().saturating_sub(REACH + PIECE);
-        let by_lines = memrchr_iter(b'\n', text).nth(self.most_lines - 1).map_or(0, |at| at + 1);
+        let by_lines = memrchr_iter(b'\n', text).nth(self.most_lines * speakers::MOST - 1).map_or(0, |at| at + 1);
         by_bytes.max(by_lines)
     }
 
@@ -411,10 +412,49 @@ impl Shared {
                 end = forward(stretch.text, places[next].end, context).max(end);
                 next += 1;
             }
+            let places = &places[first..next];
             let window = Window::new(stretch, start, end);
-            let matches = window.search(regex, prepared.lines, &places[first..next]);
+            let mut matches = window.search(regex, prepared.lines, places);
+            if context > 0 && speakers::are_several(stretch.text, start..end) {
+                // What stands in two programs' lines is no message of either.
+                matches.retain(|found| !speakers::are_several(stretch.text, window.lines_of(found)));
+                self.search_by_speaker(stretch, pattern, places, &mut matches, kept);
+            }
             if !matches.is_empty() {
                 kept.entry(pattern).or_default().take(&matches, |found| window.hit(pattern, regex, found));
+            }
+        }
+    }
+
+    /// Searches what each of several programs wrote around the places; what is found there is no longer one of `matches`.
+    #[cold]
+    fn search_by_speaker(
+        &self,
+        stretch: Stretch<'_>,
+        pattern: usize,
+        places: &[Place],
+        matches: &mut Vec<Match>,
+        kept: &mut BTreeMap<usize, Kept>,
+    ) {
+        let prepared = &self.patterns[pattern];
+        let (Some(regex), [first, ..]) = (prepared.regex(), places) else { return };
+        let context = (prepared.lines - 1) * speakers::MOST;
+        let start = back(stretch.text, first.start, context);
+        let end = forward(stretch.text, places[places.len() - 1].end, context);
+        for (program, lines) in speakers::by_speaker(stretch.text, start..end) {
+            let is_here = |place: &Place| {
+                let after = lines.partition_point(|line| line.range.start <= place.start);
+                after > 0 && place.start <= lines[after - 1].range.end
+            };
+            let own: Vec<Place> = places.iter().copied().filter(is_here).collect();
+            if own.is_empty() {
+                continue;
+            }
+            let window = Window::of_lines(stretch, start, program, &lines);
+            let found = window.search(regex, prepared.lines, &own);
+            matches.retain(|other| !found.iter().any(|own| own.start < other.end && other.start < own.end));
+            if !found.is_empty() {
+                kept.entry(pattern).or_default().take(&found, |found| window.hit(pattern, regex, found));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The text around anchors: normalised, searched by one regular expression, mapped back to the log's lines.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memrchr};
 use regex::bytes::{Captures, Regex};
@@ -8,11 +9,15 @@ use regex::bytes::{Captures, Regex};
 use super::Hit;
 use super::decode::readable;
 use super::normalise::{normalise, unwrapped, visible};
+use super::speakers::{self, Line, Speaker};
 use super::unfold::{Fold, missing};
+use super::work::count;
 
 /// A match reaches no further than this from its anchor, in bytes, whatever its lines.
 pub const REACH: usize = 32 << 10;
 
+/// Lines before and after a match that show how many programs write by turns.
+const NEIGHBOURS: usize = 2 * speakers::MOST;
 const TEXT_LINES: usize = 40;
 const TEXT_BYTES: usize = 8 << 10;
 const CAPTURE_BYTES: usize = 4 << 10;
@@ -44,6 +49,8 @@ pub struct Place {
 
 /// A match, not yet written out.
 pub struct Match {
+    /// Who wrote it, where several programs wrote by turns.
+    pub program: Speaker,
     /// Places in the log, for telling repetitions.
     pub start: u64,
     pub end: u64,
@@ -92,28 +99,24 @@ pub struct Window<'a> {
     text: Vec<u8>,
     parts: Vec<Part>,
     start: usize,
+    program: Speaker,
 }
 
 impl<'a> Window<'a> {
     /// Normalises `stretch.text[start..end]`.
     pub fn new(stretch: Stretch<'a>, start: usize, end: usize) -> Self {
-        let raw = stretch.text;
-        let mut window = Self { stretch, text: Vec::with_capacity(end - start + 1), parts: Vec::new(), start };
+        let mut window = Self {
+            stretch,
+            text: Vec::with_capacity(end - start + 1),
+            parts: Vec::new(),
+            start,
+            program: Speaker::default(),
+        };
         let mut below = 0;
         let mut at = start;
         loop {
-            let stop = memchr(b'\n', &raw[at..end]).map_or(end, |index| at + index);
-            let from_start = if at == 0 { stretch.at_line } else { raw[at - 1] == b'\n' };
-            let to_end = stop == raw.len() || raw[stop] == b'\n';
-            window.parts.push(Part { at: window.text.len(), start: at, end: stop, below, whole: from_start && to_end });
-            let line = &raw[at..stop];
-            // A long line's middle has no prefix to cut off; after a carriage return the middle does not matter.
-            if to_end && (from_start || memchr(b'\r', line).is_some()) {
-                normalise(line, &mut window.text);
-            } else {
-                window.text.extend_from_slice(&unwrapped(line));
-            }
-            window.text.push(b'\n');
+            let stop = memchr(b'\n', &stretch.text[at..end]).map_or(end, |index| at + index);
+            window.add_line(at..stop, below);
             if stop >= end {
                 return window;
             }
@@ -122,13 +125,38 @@ impl<'a> Window<'a> {
         }
     }
 
+    /// Normalises lines of one of several programs; `start` is where the first line began that was looked at.
+    pub fn of_lines(stretch: Stretch<'a>, start: usize, program: Speaker, lines: &[Line]) -> Self {
+        let mut window = Self { stretch, text: Vec::new(), parts: Vec::new(), start, program };
+        lines.iter().for_each(|line| window.add_line(line.range.clone(), line.below));
+        window
+    }
+
+    fn add_line(&mut self, range: Range<usize>, below: u64) {
+        let raw = self.stretch.text;
+        let from_start = if range.start == 0 { self.stretch.at_line } else { raw[range.start - 1] == b'\n' };
+        let to_end = range.end == raw.len() || raw[range.end] == b'\n';
+        let whole = from_start && to_end;
+        self.parts.push(Part { at: self.text.len(), start: range.start, end: range.end, below, whole });
+        let line = &raw[range];
+        // A long line's middle has no prefix to cut off; after a carriage return the middle does not matter.
+        if to_end && (from_start || memchr(b'\r', line).is_some()) {
+            normalise(line, &mut self.text);
+        } else {
+            self.text.extend_from_slice(&unwrapped(line));
+        }
+        self.text.push(b'\n');
+    }
+
     /// Finds what `regex` matches over at most `lines` lines and at one of the `places`, in order.
     ///
     /// Starts and ends of the places rise.
     pub fn search(&self, regex: &Regex, lines: usize, places: &[Place]) -> Vec<Match> {
         let mut matches = Vec::new();
         let (mut from, mut retries) = (0, 0);
+        count(self.text.len());
         while let Some(found) = regex.find_at(&self.text, from) {
+            count(found.end() - from.min(found.end()));
             let shown = found.as_bytes().trim_ascii();
             if shown.is_empty() {
                 from = found.end().max(found.start() + 1);
@@ -140,7 +168,7 @@ impl<'a> Window<'a> {
             let start = found.start() + (found.len() - found.as_bytes().trim_ascii_start().len());
             let end = start + shown.len();
             let (first, last) = (self.part_at(start), self.part_at(end - 1));
-            if self.parts[last].below - self.parts[first].below >= lines as u64 {
+            if last - first >= lines {
                 retries += 1;
                 let Some(next) = memchr(b'\n', &self.text[start..]) else { break };
                 if retries > MOST_RETRIES {
@@ -157,6 +185,7 @@ impl<'a> Window<'a> {
             let before = missing(self.stretch.folds, from);
             let inside = missing(self.stretch.folds, self.end_of(last, end).saturating_sub(1).max(from));
             matches.push(Match {
+                program: self.program,
                 start: from + before.bytes,
                 end: to + missing(self.stretch.folds, to.saturating_sub(1)).bytes,
                 left_out: [before.lines, inside.lines],
@@ -175,13 +204,23 @@ impl<'a> Window<'a> {
         // Counted for matches only: most windows have none.
         let first_line = self.stretch.first_line + count_lines(&self.stretch.text[..self.start]);
         let [left_out_before, left_out] = found.left_out;
+        let place = self.parts[found.first].start;
+        let near = back(self.stretch.text, place, NEIGHBOURS)..forward(self.stretch.text, place, NEIGHBOURS);
+        let (program, programs) = speakers::around(self.stretch.text, near, place);
         Hit {
             pattern,
+            program,
+            programs,
             first_line: first_line + self.parts[found.first].below + left_out_before,
             last_line: first_line + self.parts[found.last].below + left_out,
             text: self.excerpt(found.first, found.last, found.shown),
             captures: captures.map(|captures| named(regex, &captures)).unwrap_or_default(),
         }
+    }
+
+    /// Returns where the lines of a match stand in the stretch.
+    pub fn lines_of(&self, found: &Match) -> Range<usize> {
+        self.parts[found.first].start..self.parts[found.last].end
     }
 
     fn part_at(&self, at: usize) -> usize {

@@ -3,6 +3,7 @@
 //! Which interpreter a command means, what it takes, what is installed in it. No interpreter is started: an environment
 //! in a project could run anything, and one that is broken would not answer.
 
+pub mod at_work;
 pub mod distributions;
 pub mod installer;
 mod interpreter;

@@ -18,7 +18,7 @@ pub const QUESTIONS: &[Question] = &[
             ArgSpec { name: "tool", required: false, about: "Tools that the log names; others are looked at as well" },
             ArgSpec { name: "names", required: false, about: "Names of the entries to look at; all tools when absent" },
         ],
-        answers: &["gone", "present", "no_tree"],
+        answers: &["gone", "compiler_gone", "present", "no_tree"],
         values: &["tools", "paths", "entries"],
         ask: cached_tools,
     },
@@ -26,7 +26,7 @@ pub const QUESTIONS: &[Question] = &[
         name: "cached_compilers",
         about: "Says whether the build tree's cache names real compilers; a run that did not find its compiler leaves bare names or none.",
         args: &[TREE],
-        answers: &["half_made", "made", "no_tree"],
+        answers: &["half_made", "gone", "made", "no_tree"],
         values: &["compilers"],
         ask: cached_compilers,
     },
@@ -137,7 +137,9 @@ fn cached_tools(inquiry: &Inquiry<'_>) -> Answer {
         format!("the cache of {} names tools that do not exist: {list}", tree.display()),
         format!("{} 的缓存记录了已不存在的工具：{list}", tree.display()),
     );
-    Answer::new("gone", seen).with("tools", tools).with("paths", paths).with("entries", entries)
+    // Without its compiler a tree is another matter: what is to take the compiler's place is the user's choice.
+    let word = if entries.iter().any(|name| name.ends_with("_COMPILER")) { "compiler_gone" } else { "gone" };
+    Answer::new(word, seen).with("tools", tools).with("paths", paths).with("entries", entries)
 }
 
 fn is_gone(host: &dyn Host, tree: &Path, name: &str, value: &str, named: &[String]) -> bool {
@@ -186,7 +188,14 @@ fn cached_compilers(inquiry: &Inquiry<'_>) -> Answer {
     // A found compiler is replaced by its full path, and then stays in the cache.
     let made = !compilers.is_empty() && compilers.iter().all(|value| Path::new(value).is_absolute());
     let list = if compilers.is_empty() { "-".to_owned() } else { compilers.join(", ") };
-    let (word, seen) = if made {
+    let is_lost = |value: &String| is_gone(host, &tree, "", value, &[]);
+    let (word, seen) = if made && compilers.iter().any(is_lost) {
+        let seen = Text::new(
+            format!("the cache of {} names a compiler that is gone: {list}", tree.display()),
+            format!("{} 的缓存记录了已不存在的编译器：{list}", tree.display()),
+        );
+        ("gone", seen)
+    } else if made {
         let seen = Text::new(
             format!("the cache of {} has its compilers: {list}", tree.display()),
             format!("{} 的缓存中编译器完整：{list}", tree.display()),
@@ -316,8 +325,8 @@ mod tests {
             (format!("{c}:STRING=/usr/bin/clang-14\n{cxx}:UNINITIALIZED=clang++\n"), "half_made"),
             ("CMAKE_HOME_DIRECTORY:INTERNAL=/x\n".to_owned(), "half_made"),
             (format!("{c}:STRING={c}-NOTFOUND\n"), "half_made"),
-            (format!("{c}:FILEPATH=/usr/bin/cc\n"), "made"),
-            (format!("{c}:STRING=/usr/lib/llvm/bin/clang\n{cxx}:STRING=/usr/lib/llvm/bin/clang++\n"), "made"),
+            (format!("{c}:FILEPATH=/bin/sh\n"), "made"),
+            (format!("{c}:STRING=/bin/sh\n{cxx}:STRING=/nowhere/bin/clang++\n"), "gone"),
         ] {
             std::fs::write(tree.path().join("CMakeCache.txt"), &text).unwrap();
             assert_eq!(ask("cached_compilers", tree.path(), &[]).word, word, "{text}");

@@ -20,6 +20,7 @@ pub const QUESTIONS: &[Question] = &[
         args: &[
             TREE,
             ArgSpec { name: "only", required: false, about: "Names of the entries to look at; all when absent" },
+            ArgSpec { name: "path", required: false, about: "A path: only entries that name it count" },
             ArgSpec {
                 name: "same_environment",
                 required: false,
@@ -68,12 +69,14 @@ fn cmake_cache_paths(inquiry: &Inquiry<'_>) -> Answer {
     let Some(bytes) = tree_cache(inquiry) else { return no_tree() };
     let only = inquiry.list("only");
     let same = inquiry.text("same_environment").and_then(|path| build_environment(&path));
+    let named = inquiry.list("path");
     let cache = CMakeCache::parse(&bytes);
     let wanted = |entry: &&Entry| if only.is_empty() { is_input(entry) } else { only.contains(&entry.name) };
     let mut entries: Vec<String> = Vec::new();
     let mut paths: Vec<String> = Vec::new();
     for entry in cache.entries.iter().filter(wanted) {
-        let gone = entry.paths().into_iter().filter(|path| is_gone(host, path));
+        let is_named = |path: &&str| named.is_empty() || named.iter().any(|named| named == path);
+        let gone = entry.paths().into_iter().filter(is_named).filter(|path| is_gone(host, path));
         // A build front end makes a new environment each time; the check after a re-run is about the old one.
         let gone: Vec<&str> = gone.filter(|path| same.is_none() || build_environment(path) == same).collect();
         if !gone.is_empty() && !entries.contains(&entry.name) {

@@ -161,7 +161,7 @@ fn is_product(path: &Path) -> bool {
 
 /// Says whether an object, archive or library ends too early. What is none of these (a linker script, LLVM bitcode, an
 /// object of another system) is never called cut off.
-fn is_cut_off(bytes: &[u8]) -> bool {
+pub(super) fn is_cut_off(bytes: &[u8]) -> bool {
     // Shorter than what such a file begins with, and the same as far as it goes.
     let magics: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
     if magics.iter().any(|magic| bytes.len() < magic.len() && magic.starts_with(bytes)) {

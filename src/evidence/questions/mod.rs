@@ -5,14 +5,18 @@
 
 mod ascend_environment;
 mod ascend_tools;
+mod build_files;
 mod build_memory;
 mod built_before;
 mod cached_tools;
 mod cmake_cache;
+mod cmake_link_inputs;
 mod cmake_llvm;
 mod cmake_moved;
+mod cmake_package;
 mod cmake_products;
 mod cmake_tree;
+mod compiler_gone;
 mod conda_channel;
 mod conda_setup;
 mod custom_ops_environment;
@@ -23,13 +27,15 @@ mod glibc;
 mod hccl;
 mod library_folder;
 mod libstdcxx;
+mod link_folders;
 mod loader_symbol;
 mod memory;
 mod npu;
-pub(super) mod object_kind;
+pub(crate) mod object_kind;
 mod paths;
 mod pip_environment;
 mod pip_index;
+mod program_on_machine;
 mod python_code;
 mod python_environment;
 mod python_headers;
@@ -136,6 +142,7 @@ impl Inquiry<'_> {
 
 /// All questions, by subject.
 const SUBJECTS: &[&[Question]] = &[
+    build_files::QUESTIONS,
     build_memory::QUESTIONS,
     built_before::QUESTIONS,
     ascend_environment::QUESTIONS,
@@ -144,10 +151,13 @@ const SUBJECTS: &[&[Question]] = &[
     cached_tools::QUESTIONS,
     custom_ops_environment::QUESTIONS,
     cmake_cache::QUESTIONS,
+    cmake_link_inputs::QUESTIONS,
     cmake_llvm::QUESTIONS,
     cmake_moved::QUESTIONS,
+    cmake_package::QUESTIONS,
     cmake_products::QUESTIONS,
     cmake_tree::QUESTIONS,
+    compiler_gone::QUESTIONS,
     conda_channel::QUESTIONS,
     conda_setup::QUESTIONS,
     extension_build::QUESTIONS,
@@ -155,6 +165,7 @@ const SUBJECTS: &[&[Question]] = &[
     glibc::QUESTIONS,
     library_folder::QUESTIONS,
     libstdcxx::QUESTIONS,
+    link_folders::QUESTIONS,
     loader_symbol::QUESTIONS,
     hccl::QUESTIONS,
     memory::QUESTIONS,
@@ -165,6 +176,7 @@ const SUBJECTS: &[&[Question]] = &[
     paths::QUESTIONS,
     pip_environment::QUESTIONS,
     pip_index::QUESTIONS,
+    program_on_machine::QUESTIONS,
     uv_index::QUESTIONS,
     python_code::QUESTIONS,
     python_headers::QUESTIONS,

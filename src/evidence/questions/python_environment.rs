@@ -2,6 +2,7 @@
 
 use super::python_wheel::interpreter;
 use super::{Answer, ArgSpec, Inquiry, Question, UNKNOWN};
+use crate::evidence::python::at_work::installer_at_work;
 use crate::evidence::python::distributions::{self, Compare};
 use crate::evidence::python::leftovers::{self, Interrupted, State};
 use crate::evidence::python::tags::Supported;
@@ -42,8 +43,8 @@ pub const QUESTIONS: &[Question] = &[
             ArgSpec { name: "folder", required: false, about: "The folder of packages, as the log names it" },
             ArgSpec { name: "python", required: false, about: "The interpreter; the command's own when absent" },
         ],
-        answers: &["restorable", "replaced", "incomplete", "none"],
-        values: &["folder", "names", "versions", "lost"],
+        answers: &["restorable", "replaced", "incomplete", "none", "busy"],
+        values: &["folder", "names", "versions", "lost", "process"],
         ask: pip_leftovers,
     },
 ];
@@ -191,6 +192,13 @@ fn pip_leftovers(inquiry: &Inquiry<'_>) -> Answer {
         );
         return Answer::new("none", seen).with("folder", folder.to_string());
     };
+    if let Some(process) = installer_at_work(host, &folder) {
+        let seen = Text::new(
+            format!("process {process} installs into `{folder}` right now"),
+            format!("进程 {process} 正在向 `{folder}` 安装"),
+        );
+        return Answer::new("busy", seen).with("folder", folder.to_string()).with("process", process.to_string());
+    }
     let names: Vec<String> = found.iter().map(|one| one.name.clone()).collect();
     let lost: Vec<String> = found.iter().flat_map(|one| one.lost.iter().take(TOLD).cloned()).collect();
     let moves: Vec<String> = found

@@ -237,8 +237,24 @@ fn script(inquiry: &Inquiry<'_>) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Lists the folders with a clang, best first: what the user's environment names, then the newest.
-fn candidates(host: &dyn Host) -> Vec<Candidate> {
+/// Lists the folders that hold compilers and linkers: those on PATH first, none that strangers can write to.
+pub(super) fn folders_of_programs(host: &dyn Host) -> Vec<PathBuf> {
+    let path = host.env("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).collect::<Vec<_>>();
+    let named = toolchain_folders(host).into_iter().map(|(folder, _)| folder);
+    let mut seen = BTreeSet::new();
+    let is_ours =
+        |folder: &PathBuf| folder.is_absolute() && is_trusted(host, folder) && !is_device_compilers(host, folder);
+    on_path.into_iter().chain(named).filter(is_ours).filter(|folder| seen.insert(folder.clone())).collect()
+}
+
+/// CANN's device compiler calls itself clang in some releases.
+fn is_device_compilers(host: &dyn Host, bin: &Path) -> bool {
+    host.real(bin).is_ok_and(|real| real.to_string_lossy().contains("ccec_compiler"))
+}
+
+/// Lists the folders that may hold a clang; true where the user's environment names it.
+fn toolchain_folders(host: &dyn Host) -> Vec<(PathBuf, bool)> {
     let mut folders: Vec<(PathBuf, bool)> = Vec::new();
     for variable in ["LLVM_INSTALL_PREFIX", "LLVM_SYSPATH"] {
         folders.extend(host.env(variable).map(|prefix| (Path::new(&prefix).join("bin"), true)));
@@ -261,15 +277,19 @@ fn candidates(host: &dyn Host) -> Vec<Candidate> {
     }
     folders.extend(["/usr/local/bin", "/usr/bin"].map(|folder| (folder.into(), false)));
     folders.extend(host.env("CONDA_PREFIX").map(|prefix| (Path::new(&prefix).join("bin"), false)));
+    folders
+}
+
+/// Lists the folders with a clang, best first: what the user's environment names, then the newest.
+fn candidates(host: &dyn Host) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
     let mut candidates: Vec<Candidate> = Vec::new();
-    for (bin, named) in folders {
+    for (bin, named) in toolchain_folders(host) {
         if !bin.is_absolute() || !is_trusted(host, &bin) {
             continue;
         }
         let Ok(real) = host.real(&bin) else { continue };
-        // CANN's device compiler calls itself clang in some releases.
-        if real.to_string_lossy().contains("ccec_compiler") || !seen.insert(real) {
+        if is_device_compilers(host, &bin) || !seen.insert(real) {
             continue;
         }
         let version = version(host, &bin);

@@ -1,5 +1,7 @@
 //! Which list of a file is the build's, and what CMake ends up with: the last `-D` of a name wins.
 
+use std::collections::BTreeSet;
+
 use super::branches::{Environment, Taken, always_before, exclusive};
 use super::literal::{Define, Value, mentions, mentions_kind};
 use super::sites::{Owner, Parsed, Shape, Site};
@@ -51,7 +53,7 @@ impl SiteFlags<'_> {
         self.kinds.iter().any(|flags| *flags != KindFlags::Absent)
     }
 
-    /// Returns all words given for a kind, each once, the last `-fuse-ld=` only.
+    /// Returns all words given for a kind, as far as they count, the last `-fuse-ld=` only.
     pub fn words(&self, source: &Source<'_>, kind: Kind) -> Words {
         let KindFlags::Set(defines) = self.of(kind) else { return Words::new() };
         let all = defines.iter().flat_map(|(_, define)| words(&source.bytes[define.value.clone()]));
@@ -122,21 +124,65 @@ pub fn linker_of(words: &[Vec<u8>]) -> Option<Vec<u8>> {
 
 const FUSE: &[u8] = b"-fuse-ld=";
 
-/// Keeps each word once, in order, and the last `-fuse-ld=` only.
+/// Joins flags in their order, with the last `-fuse-ld=` only and without what says the same a second time.
+///
+/// Order and repetition have a meaning for a linker (`-Xlinker -rpath -Xlinker /a`, `--whole-archive`, `-la -lb -la`), so
+/// that only words are dropped of which the first one alone counts.
 pub fn united(words: impl Iterator<Item = Vec<u8>>) -> Words {
     let mut kept = Words::new();
+    let mut once: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut is_argument = false;
     for word in words {
+        let takes_next = !is_argument && takes_an_argument(&word);
         if word.starts_with(FUSE) {
             match kept.iter_mut().find(|old| old.starts_with(FUSE)) {
                 Some(old) => *old = word,
                 None => kept.push(word),
             }
-        } else if !kept.contains(&word) || matches!(word.as_slice(), b"-L" | b"-Xlinker" | b"-framework") {
-            // These take the next word with them.
+        } else if is_argument || !counts_once(&word) || once.insert(word.clone()) {
             kept.push(word);
         }
+        is_argument = takes_next;
     }
     kept
+}
+
+/// The first of several counts, wherever the others stand.
+fn counts_once(word: &[u8]) -> bool {
+    const ALONE: [&[u8]; 6] = [b"-fPIC", b"-fPIE", b"-pie", b"-pthread", b"-rdynamic", b"-static-libstdc++"];
+    let folder = [&b"-L/"[..], b"-Wl,-rpath,/", b"-Wl,-rpath=/", b"-Wl,-rpath-link,/"];
+    ALONE.contains(&word) || folder.iter().any(|start| word.starts_with(start))
+}
+
+/// Options of compiler drivers whose argument may be the next word.
+fn takes_an_argument(word: &[u8]) -> bool {
+    const OPTIONS: [&[u8]; 24] = [
+        b"-L",
+        b"-l",
+        b"-T",
+        b"-u",
+        b"-e",
+        b"-z",
+        b"-o",
+        b"-x",
+        b"-B",
+        b"-h",
+        b"-m",
+        b"-G",
+        b"-Xlinker",
+        b"-Xclang",
+        b"-rpath",
+        b"-framework",
+        b"-target",
+        b"-arch",
+        b"-isysroot",
+        b"-include",
+        b"--sysroot",
+        b"--param",
+        b"-Xpreprocessor",
+        b"-Xassembler",
+    ];
+    OPTIONS.contains(&word)
 }
 
 /// Says whether words search a folder already.
@@ -292,4 +338,60 @@ fn is_main(site: &Site, source: &Source<'_>) -> bool {
             let text = source.text[element.range.clone()].trim_start_matches(['f', 'r', '"', '\'']);
             known.iter().any(|start| text.starts_with(start))
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn join(text: &str) -> String {
+        String::from_utf8(united(words(text.as_bytes()).into_iter()).join(&b' ')).unwrap()
+    }
+
+    #[test]
+    fn flags_that_mean_something_twice_stay() {
+        let table = [
+            ("-fuse-ld=lld -L/a -fuse-ld=gold -L/a", "-fuse-ld=gold -L/a"),
+            ("-Wl,-rpath,/a -pthread -Wl,-rpath,/a -pthread", "-Wl,-rpath,/a -pthread"),
+            ("-Xlinker -L/a -L/a -Xlinker -L/a", "-Xlinker -L/a -L/a -Xlinker -L/a"),
+            ("-L/a -L -L/a", "-L/a -L -L/a"),
+        ];
+        for (flags, expected) in table {
+            assert_eq!(join(flags), expected);
+        }
+        for flags in [
+            "-Xlinker -rpath -Xlinker /a -Xlinker -rpath -Xlinker /b",
+            "-Wl,-rpath -Wl,/a -Wl,-rpath -Wl,/b",
+            "-Wl,--whole-archive -la -Wl,--no-whole-archive -Wl,--whole-archive -lb -Wl,--no-whole-archive",
+            "-z now -z relro",
+            "-L /opt/q -L /opt/q -L/opt/zlib/lib",
+            "-la -lb -la",
+            "-O2 -O3 -O2",
+        ] {
+            assert_eq!(join(flags), flags);
+        }
+    }
+
+    proptest! {
+        /// What is not told apart by its first place alone keeps its order and number.
+        #[test]
+        fn order_and_number_stay(picked in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "-L/a", "-L/b", "-L /a", "-z now", "-z relro", "-Xlinker -rpath", "-Xlinker /a", "-Xlinker -L/a", "-la", "-lb",
+                "-Wl,--whole-archive", "-Wl,-rpath,/a", "-Wl,-rpath -Wl,/a", "-pthread", "-fuse-ld=lld", "-fuse-ld=gold", "-O2",
+            ]), 0..24))
+        {
+            let given = words(picked.join(" ").as_bytes());
+            let kept = united(given.clone().into_iter());
+            let ordered = |words: &Words| -> Words {
+                words.iter().filter(|word| !counts_once(word) && !word.starts_with(FUSE)).cloned().collect()
+            };
+            prop_assert_eq!(ordered(&kept), ordered(&given), "of {}", picked.join(" "));
+            prop_assert_eq!(linker_of(&kept), linker_of(&given));
+            prop_assert!(given.iter().filter(|word| counts_once(word)).all(|word| kept.contains(word)));
+            prop_assert_eq!(united(kept.clone().into_iter()), kept, "a second time changes nothing");
+        }
+    }
 }

@@ -408,8 +408,12 @@ pub const UNTIDY: &str = r####"
 ! 82:11: `verdict` stands after `applicability`
 
 -   '''imported targets are referenced, but are missing: (?P<missing_targets>\S+(?: \S+)*)''',
-+   '''Build STOPPED: (?P<missing_targets>\S+(?: \S+)*)''',
++   '''ninja: Build STOPPED: (?P<missing_targets>\S+(?: \S+)*)''',
 ! 49:3: a required signature matches the generic line `ninja: build stopped: subcommand failed.`
+
+-   '''imported targets are referenced, but are missing: (?P<missing_targets>\S+(?: \S+)*)''',
++   '''LLVM targets: (?P<missing_targets>\S+(?: \S+)*)''',
+! 49:3: the literal `LLVM targets`, which this is looked for by, has 12 of at least 14 bytes
 
 -   '''imported targets are referenced, but are missing: (?P<missing_targets>\S+(?: \S+)*)''',
 +   '''(?i)error: subprocess-exited|(?P<missing_targets>\S+(?: \S+)*)''',

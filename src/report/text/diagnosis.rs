@@ -46,9 +46,14 @@ pub fn show_finding(page: &mut Page<'_>, finding: &Finding) {
     page.evidence(3, &finding.evidence);
     if !finding.answers.is_empty() {
         page.say(PLAIN, 3, &words::machine());
-        for answer in &finding.answers {
+        let mut told: Vec<String> = Vec::new();
+        for answer in finding.answers.iter().filter(|answer| !answer.beside) {
             let text = format!("{}: {} – {}", answer.question, answer.answer, answer.seen.get(lang));
-            page.prose(PLAIN, 5, &text);
+            // Two probes may ask the same.
+            if !told.contains(&text) {
+                page.prose(PLAIN, 5, &text);
+                told.push(text);
+            }
         }
     }
     match finding.confidence {
@@ -57,7 +62,8 @@ pub fn show_finding(page: &mut Page<'_>, finding: &Finding) {
         Confidence::Possible | Confidence::Likely | Confidence::Certain => {}
     }
     page.say(PLAIN, 3, &framed(&finding.remedy, |text| words::remedy(text)));
-    if !finding.repair.is_empty() {
+    // Advice alone does nothing.
+    if !finding.repair.is_empty() && finding.applicability > Applicability::Manual {
         page.say(PLAIN, 3, &words::would_do());
         for change in &finding.repair {
             page.say(PLAIN, 5, change);
@@ -87,4 +93,7 @@ fn show_unmatched(page: &mut Page<'_>, unmatched: &Unmatched) {
         }
     }
     page.say(BAD, 0, &words::how_to_report());
+    if !unmatched.report_with.is_empty() {
+        page.say(PLAIN, 2, &words::report_with(&unmatched.report_with));
+    }
 }

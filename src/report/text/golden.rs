@@ -50,7 +50,7 @@ fn nothing_matches() {
     let want = "\
 no known issue matches what went wrong
 the lines that tell most:
-  in -:
+  in standard input:
   7 | a.c:3: error: no such thing
 the nearest known issues:
   cc-x: something like it
@@ -58,6 +58,36 @@ to report it: send these lines with the command and the
   versions of your tools
 ";
     assert_eq!(render_diagnosis(&samples::unmatched(), &EN), want);
+}
+
+#[test]
+fn lines_that_jump_have_a_gap_between_them() {
+    let mut jumping = samples::unmatched();
+    let unmatched = jumping.unmatched.as_mut().unwrap();
+    for line in [9, 10] {
+        let text = format!("line {line}");
+        unmatched.telling.push(Evidence { first_line: line, last_line: line, text, ..unmatched.telling[0].clone() });
+    }
+    let shown = render_diagnosis(&jumping, &EN);
+    assert!(shown.contains("   7 | a.c:3: error: no such thing\n   …\n   9 | line 9\n  10 | line 10\n"), "{shown}");
+}
+
+#[test]
+fn a_first_failure_is_not_told_as_if_something_had_been_tried() {
+    let mut result = samples::run_result();
+    result.runs.truncate(1);
+    result.group = None;
+    result.refused.clear();
+    let mut advice = samples::finding();
+    advice.applicability = crate::recipe::Applicability::Manual;
+    advice.limits = vec![Text::new("Which package it is, you know best.", "您最清楚是哪个软件包。")];
+    result.remaining = vec![advice];
+    let shown = render_run(&result, &EN);
+    assert!(shown.contains("the command failed\nwhat is wrong:\n"), "{shown}");
+    assert!(!shown.contains("still") && !shown.contains("would"), "{shown}");
+    assert!(shown.contains("`fix` does not do this for you\n     reason: Which package"), "{shown}");
+    result.runs = samples::run_result().runs;
+    assert!(render_run(&result, &EN).contains("the command still fails"));
 }
 
 #[test]

@@ -8,7 +8,6 @@ mod page;
 mod results;
 #[cfg(test)]
 pub(super) mod samples;
-mod wrap;
 
 use std::ffi::OsStr;
 
@@ -36,8 +35,13 @@ const NARROWEST: usize = 20;
 
 /// Chooses the width from COLUMNS, else from what the terminal says, else 80.
 pub fn choose_width(columns: Option<&OsStr>, terminal: Option<usize>) -> usize {
+    said_width(columns, terminal).unwrap_or(USUAL_WIDTH)
+}
+
+/// The width that COLUMNS or else the terminal says, where one does.
+pub fn said_width(columns: Option<&OsStr>, terminal: Option<usize>) -> Option<usize> {
     let said = columns.and_then(OsStr::to_str).and_then(|text| text.trim().parse().ok()).filter(|width| *width > 0);
-    said.or(terminal.filter(|width| *width > 0)).unwrap_or(USUAL_WIDTH).max(NARROWEST)
+    said.or(terminal.filter(|width| *width > 0)).map(|width: usize| width.max(NARROWEST))
 }
 
 #[cfg(test)]

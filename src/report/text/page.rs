@@ -3,12 +3,12 @@
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr;
 
+use crate::diff::{pad, wrap};
 use crate::os::terminal::{escape_for_terminal, escape_line};
 use crate::recipe::{Applicability, Text};
 use crate::redact::{Profile, Redactor};
 
 use super::super::{Confidence, Evidence, words};
-use super::wrap::{pad, wrap};
 use super::{Colour, TextStyle};
 
 pub const PLAIN: Style = Style::new();
@@ -85,13 +85,20 @@ impl<'a> Page<'a> {
     /// Adds lines of a log with their numbers, never wrapped.
     pub fn evidence(&mut self, indent: usize, evidence: &[Evidence]) {
         let mut source: Option<&str> = None;
+        let mut last = 0;
         let widest = evidence.iter().map(|piece| piece.last_line.to_string().len()).max().unwrap_or(1);
         for piece in evidence {
             if source != Some(&piece.source) {
-                let name = self.safe(&piece.source);
-                self.say(PLAIN, indent, &words::in_source(name));
+                let heading = match piece.source.as_str() {
+                    "-" => words::in_standard_input(),
+                    name => words::in_source(self.safe(name)),
+                };
+                self.say(PLAIN, indent, &heading);
                 source = Some(&piece.source);
+            } else if piece.first_line != last + 1 {
+                self.line(PLAIN, indent, &format!("{:>widest$}", "…"));
             }
+            last = piece.last_line;
             // Redacted as a whole: rules may look across lines.
             let text = self.redactor.redact(&piece.text).into_string();
             let lines: Vec<&str> = text.lines().collect();

@@ -38,10 +38,14 @@ pub fn render_run(result: &RunResult, style: &TextStyle) -> String {
     }
     show_repairs(&mut page, &result.repairs);
     show_refused(&mut page, &result.refused);
-    show_outcome(&mut page, result.outcome);
+    if result.is_first_failure() {
+        page.say(BAD, 0, &result.sentence());
+    } else {
+        show_outcome(&mut page, result.outcome);
+    }
     show_way_back(&mut page, result.outcome, result.group.as_deref());
     if !result.remaining.is_empty() {
-        page.say(BOLD, 0, &words::still_wrong());
+        page.say(BOLD, 0, &if result.is_first_failure() { words::what_is_wrong() } else { words::still_wrong() });
         result.remaining.iter().for_each(|finding| show_finding(&mut page, finding));
     }
     page.finish()
@@ -134,13 +138,19 @@ fn show_repairs(page: &mut Page<'_>, repairs: &[RepairLine]) {
             let text = change_text(page, change);
             page.line(PLAIN, 2, text.get(lang));
         }
+        let mut told: Vec<String> = Vec::new();
         for check in &repair.checks {
             let frame = if check.holds {
                 words::check_holds(&check.question, &check.answer)
             } else {
                 words::check_fails(&check.question, &check.answer)
             };
-            page.prose(PLAIN, 2, &format!("{} – {}", frame.get(lang), check.seen.get(lang)));
+            let text = format!("{} – {}", frame.get(lang), check.seen.get(lang));
+            // Two checks may ask the same.
+            if !told.contains(&text) {
+                page.prose(PLAIN, 2, &text);
+                told.push(text);
+            }
         }
     }
 }

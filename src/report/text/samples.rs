@@ -29,6 +29,7 @@ pub fn finding() -> Finding {
         answers: vec![AnswerLine {
             question: "stale_entries".into(),
             answer: "yes".into(),
+            beside: false,
             seen: Text::new(
                 "build/cmake/CMakeCache.txt names LLVMCGData",
                 "build/cmake/CMakeCache.txt 中有 LLVMCGData",
@@ -77,7 +78,7 @@ pub fn unmatched() -> Diagnosis {
     Diagnosis {
         findings: Vec::new(),
         outcome: Outcome::NoMatch,
-        unmatched: Some(Unmatched { telling: vec![telling], nearest: vec![nearest] }),
+        unmatched: Some(Unmatched { telling: vec![telling], nearest: vec![nearest], report_with: String::new() }),
         suppressed: Vec::new(),
     }
 }
@@ -129,6 +130,7 @@ pub fn apply_result() -> ApplyResult {
 
 pub fn run_result() -> RunResult {
     RunResult {
+        unmatched: None,
         outcome: Outcome::StillFailing,
         exit_code: 1,
         command: vec!["make".into()],
@@ -154,6 +156,7 @@ pub fn run_result() -> RunResult {
 pub fn history() -> History {
     History {
         outcome: Outcome::Listed,
+        deleted: Vec::new(),
         groups: vec![HistoryLine {
             id: "g1".into(),
             time: 1_796_082_226,

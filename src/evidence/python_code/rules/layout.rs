@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::names::bound_by;
+use super::super::source::Source;
 use super::super::tree::walk;
 use super::*;
 
@@ -40,18 +41,22 @@ fn judge<'f>(look: &Look<'f>, site: &Site<'f>) -> Option<Found> {
     if names.iter().any(|name| changing.contains(name)) {
         return None;
     }
-    let says = match place {
-        "loop" => Text::new(
-            format!("`{maker}` is made anew in every turn of the training loop, from what does not change in it"),
-            format!("`{maker}` 在训练循环的每一轮中重新创建，而其参数在循环中并不变化"),
-        ),
-        _ => Text::new(
-            format!("`{maker}` is made anew in every step, from what does not change"),
-            format!("`{maker}` 在每一步中重新创建，而其参数并不变化"),
-        ),
-    };
-    let plain = site.call.arguments.iter().all(|argument| is_plain(&argument.value));
+    let plain = site.call.arguments.iter().all(|argument| is_plain(&argument.value))
+        && names.iter().all(|name| cannot_change(look, name, site.scope));
     let sure = if plain { Sure::Certain } else { Sure::Likely };
+    let (en, zh) = match (place, plain) {
+        ("loop", true) => (
+            "turn of the training loop, from what does not change in it",
+            "训练循环的每一轮中重新创建，而其参数在循环中并不变化",
+        ),
+        ("loop", false) => (
+            "turn of the training loop, from what seems not to change in it",
+            "训练循环的每一轮中重新创建，而其参数在循环中似乎并不变化",
+        ),
+        (_, true) => ("step, from what does not change", "每一步中重新创建，而其参数并不变化"),
+        (_, false) => ("step, from what seems not to change", "每一步中重新创建，而其参数似乎并不变化"),
+    };
+    let says = Text::new(format!("`{maker}` is made anew in every {en}"), format!("`{maker}` 在{zh}"));
     let edits = if maker == "Layout" && plain { hoist(look, site) } else { None };
     Some(Found::new(site.expr, sure, says).with(edits.unwrap_or_default()))
 }
@@ -96,6 +101,39 @@ fn is_plain(expr: &Expr<'_>) -> bool {
     }
 }
 
+/// Says whether a name has one value that nothing can change: a number, a text, a tuple of such. A list can be changed by
+/// another of its names, and what a caller gave may be one.
+fn cannot_change(look: &Look<'_>, name: &str, scope: usize) -> bool {
+    let source = look.unit.file.source;
+    look.unit.binding(name, scope).is_some_and(|(_, value)| is_immutable(source, value))
+}
+
+fn is_immutable(source: &Source, expr: &Expr<'_>) -> bool {
+    match &expr.kind {
+        Kind::Text(_) | Kind::Number(_) | Kind::Bool(_) | Kind::Nothing => true,
+        Kind::Sequence(items) => {
+            !source.text[expr.range()].starts_with(['[', '{']) && items.iter().all(|item| is_immutable(source, item))
+        }
+        _ => false,
+    }
+}
+
+/// What a layout may depend on without being given it: the process group, the device.
+fn sets_up(body: &[Stmt<'_>]) -> bool {
+    let mut found = false;
+    walk_exprs(body, Into::Functions, &mut |expr| {
+        let Some(call) = expr.as_call() else { return };
+        let name = match &call.function.kind {
+            Kind::Attribute(_, name) => *name,
+            _ => call.function.as_name().unwrap_or_default(),
+        };
+        found |= ["init", "destroy_", "new_group", "set_device", "set_context", "set_default"]
+            .iter()
+            .any(|start| name.starts_with(start));
+    });
+    found
+}
+
 /// Moves `name = Layout(…)` before the loop, where the program is the same otherwise.
 fn hoist<'f>(look: &Look<'f>, site: &Site<'f>) -> Option<Vec<Edit>> {
     let unit = look.unit;
@@ -108,7 +146,7 @@ fn hoist<'f>(look: &Look<'f>, site: &Site<'f>) -> Option<Vec<Edit>> {
     let name = target.as_name()?;
     let scope = &unit.scopes[site.scope];
     // The only value that the name ever has, and nothing looks at it before.
-    if body.len() < 2 || !std::ptr::eq(value, site.expr) || scope.times_bound(name) != 1 {
+    if body.len() < 2 || !std::ptr::eq(value, site.expr) || scope.times_bound(name) != 1 || sets_up(body) {
         return None;
     }
     let mut arguments = BTreeSet::new();
@@ -170,13 +208,20 @@ fn mentions_whole_scope(body: &[Stmt<'_>]) -> bool {
     found
 }
 
-/// Says whether a layout is never changed: called to make another, or given to a call, and nothing else.
+/// Says whether a layout is neither changed nor kept: called to make another, or given to what only reads it.
 fn only_read(body: &[Stmt<'_>], name: &str) -> bool {
+    const READERS: &[&str] = &["DTensor", "distribute_module", "distribute_tensor", "from_local", "redistribute"];
     let mut good = 1;
     walk_exprs(body, Into::Functions, &mut |expr| {
         if let Some(call) = expr.as_call() {
             good += usize::from(call.function.as_name() == Some(name));
-            good += call.arguments.iter().filter(|argument| argument.value.as_name() == Some(name)).count();
+            let reads = match &call.function.kind {
+                Kind::Attribute(_, method) => READERS.contains(method),
+                _ => call.function.as_name().is_some_and(|function| READERS.contains(&function)),
+            };
+            if reads {
+                good += call.arguments.iter().filter(|argument| argument.value.as_name() == Some(name)).count();
+            }
         }
     });
     uses(body, name) == good
@@ -197,7 +242,16 @@ mod tests {
             (before.to_owned(), Want::Edit(format!("{HEAD}{after}"))),
             (before.replace('\n', "\r\n"), Want::Edit(format!("{HEAD}{}", after.replace('\n', "\r\n")))),
             (before.replace("    ", "\t"), Want::Edit(format!("{HEAD}{}", after.replace("    ", "\t")))),
-            (before.replace("(2, 4)", "shape"), Want::Edit(format!("{HEAD}{}", after.replace("(2, 4)", "shape")))),
+            (
+                format!("SHAPE = (2, 4)\n{}", before.replace("(2, 4)", "SHAPE")),
+                Want::Edit(format!("{HEAD}SHAPE = (2, 4)\n{}", after.replace("(2, 4)", "SHAPE"))),
+            ),
+            // What may be a list, and be changed by another name.
+            (before.replace("(2, 4)", "shape"), Want::Likely(4)),
+            (format!("SHAPE = [2, 4]\n{}", before.replace("(2, 4)", "SHAPE")), Want::Likely(5)),
+            // Kept, and what a layout depends on unseen.
+            (before.replace("range(9):\n", "range(9):\n        dist.init_process_group()\n"), Want::Certain(5)),
+            (format!("{before}        seen.append(layout)\n"), Want::Certain(4)),
             // Changed on the way, looked at before, bound again, two loops, several on a line.
             (before.replace("layout('dp', 'tp')", "layout.set_tensor_map(0)"), Want::Certain(4)),
             (before.replace("range(9):\n", "range(9):\n        print(layout)\n"), Want::Certain(5)),
@@ -206,7 +260,7 @@ mod tests {
             (before.replace("(x, shape):", "(x, shape):\n    locals()"), Want::Certain(5)),
             (before.replace("layout = Layout", "layout = idm"), Want::Certain(4)),
             (before.replace("(2, 4)", "shape()"), Want::Likely(4)),
-            (format!("{}        shape.append(1)\n", before.replace("(2, 4)", "shape")), Want::Certain(4)),
+            (format!("{}        shape.append(1)\n", before.replace("(2, 4)", "shape")), Want::Likely(4)),
             ("def forward(self, x):\n    m = idm('npu', (8,))\n    return x\n".into(), Want::Certain(3)),
             ("while True:\n    loss.backward()\n    f(Layout((8,), ('dp',)))\n".into(), Want::Certain(4)),
             // Right, or another matter.
