@@ -4,8 +4,8 @@ use super::RollbackError;
 use crate::change::AbsPath;
 use crate::os::trees::Place;
 use crate::transaction::{
-    Act, Drift, GroupDir, Past, Rights, Saved, Seen, SeenAt, SetAside, Summary, TransactionError, Version, changed_in_place,
-    present_version, refuse_mounts as refuse_mounts_in,
+    Act, Drift, GroupDir, Past, Rights, Saved, Seen, SeenAt, SetAside, Summary, TransactionError, Version,
+    changed_in_place, present_version, refuse_mounts as refuse_mounts_in,
 };
 
 /// The transactions of a group that are still in effect, oldest first.
@@ -80,10 +80,13 @@ pub(super) fn shown(group: &GroupDir, drifted: Vec<SeenAt>) -> Vec<Drift> {
                 group: rights.group,
                 is_listed: rights.list.is_some(),
             };
-            let (mut expected, mut present) = (seen.seen.version(group), match &found {
-                Ok(found) => present_version(group, found, &seen.seen),
-                Err(error) => Version::Unreadable(error.to_string()),
-            });
+            let (mut expected, mut present) = (
+                seen.seen.version(group),
+                match &found {
+                    Ok(found) => present_version(group, found, &seen.seen),
+                    Err(error) => Version::Unreadable(error.to_string()),
+                },
+            );
             if expected == present
                 && let (Some(then), Some(now)) = (&seen.rights, found.ok().and_then(|found| Rights::find(&found)))
             {

@@ -11,8 +11,8 @@ use drift::Missing;
 use crate::change::AbsPath;
 use crate::os::machine;
 use crate::transaction::{
-    Drift, ForgottenBy, GroupDir, GroupRecord, GroupState, GroupSummary, Locks, Past, RecoveredOutcome, StateDir,
-    SeenAt, Tombstone, TransactionError, Trust, Unrecoverable, Watch, damage, finish_rollback, history, recover_one,
+    Drift, ForgottenBy, GroupDir, GroupRecord, GroupState, GroupSummary, Locks, Past, RecoveredOutcome, SeenAt,
+    StateDir, Tombstone, TransactionError, Trust, Unrecoverable, Watch, damage, finish_rollback, history, recover_one,
     refuse_unfinished, roots_of, tombstones,
 };
 

@@ -412,9 +412,11 @@ impl Transaction {
             self.note(Record::Child { process }).map_err(|error| error.to_string())
         });
         if let Some(process) = child {
-            // What cannot be looked at now is told from what the user makes later by nothing: an undo keeps it then.
-            let left = self.seen_at(run.writes.iter().cloned().zip(anchors.iter().cloned())).unwrap_or_default();
-            self.note(Record::ChildGone { process, left })?;
+            self.note(Record::ChildGone { process })?;
+        }
+        // What cannot be looked at now is told from what the user makes later by nothing: an undo keeps it then.
+        if let Ok(seen) = self.seen_at(run.writes.iter().cloned().zip(anchors.iter().cloned())) {
+            self.note(Record::Left { change, seen })?;
         }
         ran.map_err(Stop::Why)
     }
@@ -440,12 +442,8 @@ impl Transaction {
     fn undo(mut self, why: String, watch: &mut dyn Watch) -> Outcome {
         match undo(&mut self.past, &mut self.lines, &why, watch) {
             Ok(Undone { kept, left, failed }) if left.is_empty() && failed.is_empty() => Outcome::Undone { why, kept },
-            Ok(Undone { kept, left, failed }) => {
-                Outcome::NeedsAttention { why, left: [left, failed].concat(), kept }
-            }
-            Err(error) => {
-                Outcome::NeedsAttention { why, left: vec![error.to_string()], kept: displaced(&self.past) }
-            }
+            Ok(Undone { kept, left, failed }) => Outcome::NeedsAttention { why, left: [left, failed].concat(), kept },
+            Err(error) => Outcome::NeedsAttention { why, left: vec![error.to_string()], kept: displaced(&self.past) },
         }
     }
 }

@@ -88,11 +88,13 @@ pub enum Record {
     Child {
         process: ProcessId,
     },
-    /// It ended, and left this: what stands there else later is somebody's.
     ChildGone {
         process: ProcessId,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        left: Vec<SeenAt>,
+    },
+    /// A command ended and left this: what stands there else later is somebody's.
+    Left {
+        change: usize,
+        seen: Vec<SeenAt>,
     },
     Committed {
         at: u64,
@@ -443,10 +445,9 @@ mod tests {
         let is_told = |bytes: &[u8]| match read(bytes) {
             // The last line may be torn: it never happened.
             Ok(records) => assert_eq!(records, all[..3]),
-            Err(error) => assert!(matches!(
-                error,
-                TransactionError::Damaged { .. } | TransactionError::NewerFormat { .. }
-            )),
+            Err(error) => {
+                assert!(matches!(error, TransactionError::Damaged { .. } | TransactionError::NewerFormat { .. }))
+            }
         };
         for at in 0..good.len() {
             for bit in 0..8 {

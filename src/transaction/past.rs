@@ -129,7 +129,10 @@ impl Past {
         }
         let committed = self.committed.as_ref()?;
         let is_seen = |path: &AbsPath| committed.seen.iter().any(|seen| seen.path == *path);
-        touched(self).into_iter().find(|(path, _)| !is_seen(path)).map(|(path, _)| format!("nothing was seen at `{path}`"))
+        touched(self)
+            .into_iter()
+            .find(|(path, _)| !is_seen(path))
+            .map(|(path, _)| format!("nothing was seen at `{path}`"))
     }
 
     /// Takes in one more record.
@@ -151,10 +154,8 @@ impl Past {
                 self.done.insert(change);
             }
             Record::Child { process } => self.children.push(process),
-            Record::ChildGone { process, left } => {
-                self.children.retain(|child| *child != process);
-                self.left.extend(left);
-            }
+            Record::ChildGone { process } => self.children.retain(|child| *child != process),
+            Record::Left { seen, .. } => self.left.extend(seen),
             Record::Committed { at, seen } => self.committed = Some(Committed { at, seen }),
             Record::Undoing { why, .. } => self.undoing = Some(why),
             Record::Cleared { change } => {

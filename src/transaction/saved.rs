@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::TransactionError;
 use super::seen::Seen;
-use super::strangers::Known;
 use super::snapshot::{self, SavedTree};
 use super::state::GroupDir;
+use super::strangers::Known;
 use crate::change::AbsPath;
 use crate::os::Name;
 use crate::os::fault::step;
@@ -253,7 +253,8 @@ pub(crate) fn dress(folder: &Folder, name: &OsStr, saved: &SavedFile) -> Result<
     if (there.user, there.group) != (status.user, status.group) {
         folder.set_owner(name, status.user, status.group)?;
     }
-    let saved: Vec<_> = saved.attributes.iter().map(|(key, value)| (key.0.clone(), value.as_bytes().to_vec())).collect();
+    let saved: Vec<_> =
+        saved.attributes.iter().map(|(key, value)| (key.0.clone(), value.as_bytes().to_vec())).collect();
     folder.set_attributes(name, &saved)?;
     // A change of owner takes the set-user-id bit away, an access list changes the rights of the group.
     if folder.status(name)?.is_none_or(|there| there.mode != status.mode) {

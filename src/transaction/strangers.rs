@@ -50,7 +50,10 @@ impl Known {
     pub fn keep_stranger(&self, save: &Save, place: &Place, also: &[&Seen]) -> Result<(), TransactionError> {
         let present = Seen::at(&place.folder, &place.name)?;
         let is_saved = || save.before.seen().is_some_and(|before| before == present);
-        if present == Seen::Absent || also.contains(&&present) || is_saved() || self.at(&save.path).any(|s| *s == present)
+        if present == Seen::Absent
+            || also.contains(&&present)
+            || is_saved()
+            || self.at(&save.path).any(|s| *s == present)
         {
             return Ok(());
         }

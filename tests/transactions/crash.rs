@@ -18,7 +18,7 @@ use build_fix::transaction::{
 /// One kind of repair.
 #[derive(Clone, Copy)]
 pub struct Scenario {
-    make: fn() -> Project,
+    pub make: fn() -> Project,
     /// Folders that shall behave as file systems of their own.
     separate: &'static [&'static str],
     /// What the user's command leaves behind while the repair is being proved.

@@ -9,7 +9,8 @@ use build_fix::change::{AbsPath, TreeKind};
 use build_fix::os::fault::{self, Fault};
 use build_fix::rollback::{OnDrift, RollbackError, Which, roll_back};
 use build_fix::transaction::{
-    ForgottenBy, Limits, Proof, RecoveredOutcome, Scope, TransactionError, Unrecoverable, Unwatched, history, prune, recover,
+    ForgottenBy, Limits, Outcome, Proof, RecoveredOutcome, Scope, TransactionError, Unrecoverable, Unwatched, history,
+    prune, recover,
 };
 
 use crate::afterwards::commit;
@@ -155,12 +156,16 @@ fn nothing_is_lost(scenario: Scenario, before: fn(&Project), cut_off: fn(&Scenar
 }
 
 fn of_the_repair(scenario: Scenario) {
-    nothing_is_lost(scenario, |_| (), |scenario, project| {
-        let _ = project.apply(&mut Unwatched, &mut |_| {
-            (scenario.builds)(project);
-            Proof::Proved
-        });
-    });
+    nothing_is_lost(
+        scenario,
+        |_| (),
+        |scenario, project| {
+            let _ = project.apply(&mut Unwatched, &mut |_| {
+                (scenario.builds)(project);
+                Proof::Proved
+            });
+        },
+    );
 }
 
 fn of_the_rollback(scenario: Scenario, on_drift: fn(&Scenario, &Project)) {
@@ -200,6 +205,21 @@ later_work! {
     command_alone: COMMAND;
     command_beside: COMMAND_BESIDE;
     command_in_place: INSTALLED;
+}
+
+/// Where nobody worked there is nothing to keep: an undo knows what the repair left.
+#[test]
+fn nothing_is_kept_where_nobody_worked() {
+    for scenario in [crate::crash::FILES, crate::crash::COMMAND, crate::crash::INSTALLED] {
+        let project = (scenario.make)();
+        let outcome = project.apply(&mut Unwatched, &mut |_| Proof::Failed { why: "no".into() }).unwrap();
+        assert!(matches!(&outcome, Outcome::Undone { kept, .. } if kept.is_empty()), "{outcome:?}");
+        let project = (scenario.make)();
+        commit(&project);
+        let which = Which::NewestIn(project.root());
+        let done = roll_back(&project.state(), &which, OnDrift::Refuse, &mut Unwatched).unwrap();
+        assert!(done.kept.is_empty(), "{done:?}");
+    }
 }
 
 /// Changes something while a rollback is at work, right before the step.

@@ -4,9 +4,9 @@ mod afterwards;
 #[cfg(debug_assertions)]
 mod crash;
 mod files;
+mod forgetting;
 #[cfg(debug_assertions)]
 mod guards;
-mod forgetting;
 mod in_place;
 mod kill;
 #[cfg(debug_assertions)]
