@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::change::AbsPath;
-use crate::os::files::{FileError, Pinned};
+use crate::os::files::FileError;
+use crate::os::rights::Pinned;
 
 /// Why a transaction was not begun, or why the state folder cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,8 @@ use super::saved::{hash_file, read_blob, store_bytes};
 use super::state::GroupDir;
 use crate::change::FileState;
 use crate::os::Name;
-use crate::os::files::{ACCESS_LIST, FileError, FileTime, Folder, Kind, Status};
+use crate::os::files::{FileError, FileTime, Folder, Kind, Status};
+use crate::os::rights::ACCESS_LIST;
 use crate::os::trees::{Descend, Found, Place, walk};
 
 /// What stands at a path.
