@@ -92,6 +92,34 @@ fn a_state_that_cannot_be_written() {
     assert_same(&before, &sandbox.project_picture());
 }
 
+/// A file of another user in a folder where anybody may write: it could be replaced, but not be given back.
+#[test]
+fn a_file_that_could_not_be_put_back_is_refused_and_blocks_nothing() {
+    if !is_root() {
+        eprintln!("only root can give files to others");
+        return;
+    }
+    let text = "import subprocess\ncmake_args = [\n    \"-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld\",\n    \
+                \"-DCMAKE_EXE_LINKER_FLAGS=-L/opt/zlib/lib\",\n]\nsubprocess.check_call([\"cmake\", \".\"] + cmake_args)\n";
+    let sandbox = Sandbox::new();
+    let setup = sandbox.write("setup.py", text);
+    sandbox.fix_as_plain_user();
+    give(&setup, 0);
+    let apply = || {
+        let args = ["cmake-linker-flag-twice", "--yes=confirm"];
+        done(sandbox.fix_as_plain_user_keeping(&args).output().unwrap())
+    };
+    for _ in 0..2 {
+        let before = picture(&sandbox.project());
+        apply().expect(1).says("it belongs to user 0").says("nothing was changed");
+        assert_same(&before, &picture(&sandbox.project()));
+    }
+    give(&setup, PLAIN);
+    fs::hard_link(&setup, sandbox.project().join("other.py")).unwrap();
+    apply().expect(0).says("has 1 other name (hard links), which keeps the old content");
+    assert_eq!(fs::read_to_string(sandbox.project().join("other.py")).unwrap(), text);
+}
+
 #[test]
 fn a_state_that_is_somebody_elses_or_no_folder() {
     let sandbox = Sandbox::with_moved_tree();

@@ -1,6 +1,7 @@
 //! From results to the report's model.
 
 use super::sentences;
+use crate::change::AbsPath;
 use crate::diagnosis::{Confidence, Finding};
 use crate::evidence::ProbeAnswer;
 use crate::evidence::log::{LogLine, LogScan};
@@ -193,6 +194,14 @@ pub fn transaction_refusal(error: &TransactionError) -> Refusal {
             Some(mount.to_string()),
             Some(Text::new(format!("unmount `{mount}` first"), format!("请先卸载 `{mount}`"))),
         ),
+        TransactionError::Pinned { path, .. } => refusal(
+            RefusalReason::Guard,
+            Some(path.to_string()),
+            Some(Text::new(
+                "nothing was changed; make it yours to change (`ls -ld`, `lsattr -d`), or apply the diff as its owner",
+                "未作任何改动；请先使其可由您修改（`ls -ld`、`lsattr -d`），或以其所有者的身份应用该差异",
+            )),
+        ),
         TransactionError::Unfinished(group) => refusal(
             RefusalReason::Guard,
             None,
@@ -212,10 +221,21 @@ pub fn transaction_refusal(error: &TransactionError) -> Refusal {
             Some(path.to_string()),
             Some(Text::new("pass `--state-dir DIR`, a folder of yours", "请加 `--state-dir DIR`，指定您自己的目录")),
         ),
-        TransactionError::File(_) | TransactionError::NewerFormat { .. } | TransactionError::Damaged { .. } => {
+        TransactionError::Lost { group, .. } => without(refusal, group),
+        TransactionError::Damaged { path, .. } => without(refusal, &path.parent().unwrap_or_else(|| path.clone())),
+        TransactionError::File(_) | TransactionError::NewerFormat { .. } => {
             refusal(RefusalReason::Surroundings, None, None)
         }
     }
+}
+
+/// What to do about a repair whose record is damaged: its folder has all that was kept.
+fn without(refusal: impl Fn(RefusalReason, Option<String>, Option<Text>) -> Refusal, group: &AbsPath) -> Refusal {
+    let hint = Text::new(
+        format!("what it kept is still there; to go on without it, move `{group}` somewhere else"),
+        format!("其保留的内容仍在原处；如要放弃它继续，请把 `{group}` 移到别处"),
+    );
+    refusal(RefusalReason::Surroundings, Some(group.to_string()), Some(hint))
 }
 
 /// The lines that tell most, when nothing known matches.

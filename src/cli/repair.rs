@@ -12,6 +12,7 @@ use super::progress::Progress;
 use super::reading::{Asking, Reader, Reading};
 use super::report_dir::{Kept, ReportDir, Tee};
 use super::session::Session;
+use super::writing;
 use crate::change::{AllowedRoots, Change, EnvOverlay};
 use crate::diagnosis::stage::Stage as BuildStage;
 use crate::diagnosis::{Finding, Origin};
@@ -324,12 +325,15 @@ pub fn carry_out(
         proof
     });
     use crate::transaction::Outcome;
+    if let Ok(Outcome::Undone { kept, .. } | Outcome::NeedsAttention { kept, .. }) = &outcome {
+        writing::mention_kept(session, kept);
+    }
     Ok(match (outcome, judgement) {
         (Err(error), _) => Carried::Refused(convert::transaction_refusal(&error)),
         (Ok(Outcome::Committed { .. }), Some(judgement)) => Carried::Kept(judgement),
         (Ok(Outcome::Committed { .. }), None) => Carried::Kept(Judgement::Repaired),
-        (Ok(Outcome::Undone { .. }), Some(Judgement::NotProved(why))) => Carried::Undone(why),
-        (Ok(Outcome::Undone { why, .. }), _) => Carried::Undone(Text::new(why.clone(), why)),
-        (Ok(Outcome::NeedsAttention { why, left }), _) => Carried::NeedsAttention { why, left },
+        (Ok(Outcome::Undone { why: _, kept: _ }), Some(Judgement::NotProved(why))) => Carried::Undone(why),
+        (Ok(Outcome::Undone { why, kept: _ }), _) => Carried::Undone(Text::new(why.clone(), why)),
+        (Ok(Outcome::NeedsAttention { why, left, kept: _ }), _) => Carried::NeedsAttention { why, left },
     })
 }

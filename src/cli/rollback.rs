@@ -199,7 +199,9 @@ fn failed(session: &Session, error: &RollbackError) -> Result<RollbackResult> {
             result.group = Some(group.clone());
             result.refused.push(refusal(RefusalReason::Surroundings, None, None));
         }
-        RollbackError::Incomplete { group, .. } => {
+        RollbackError::Incomplete { group, left: _, kept } => {
+            writing::mention_kept(session, kept);
+            result.kept = kept.iter().map(ToString::to_string).collect();
             result.outcome = Outcome::NeedsAttention;
             result.exit_code = 2;
             result.group = Some(group.clone());
@@ -245,6 +247,13 @@ fn show_drift(session: &Session, drift: &Drift) {
     let say = |version: &Version| match version {
         Version::Absent => Text::new("nothing", "不存在"),
         Version::File { .. } => Text::new("a file", "文件"),
+        Version::Rights { user, group, is_listed } => {
+            let (en, zh) = if *is_listed { (" with an access list", "，带访问控制列表") } else { ("", "") };
+            Text::new(
+                format!("a file of user {user} and group {group}{en}"),
+                format!("属于用户 {user}、组 {group} 的文件{zh}"),
+            )
+        }
         Version::Link(_) => Text::new("a link", "链接"),
         Version::Folder { changed } if changed.is_empty() => Text::new("a folder", "目录"),
         Version::Folder { changed } => {

@@ -24,11 +24,15 @@ pub fn recover(session: &Session, state: &StateDir, root: &AbsPath) -> Result<()
     for one in met {
         let (group, recipe) = (&one.unfinished.group, &one.unfinished.recipe);
         match one.outcome {
-            RecoveredOutcome::Undone { .. } => session.say(&Text::new(
-                format!("an earlier repair (`{recipe}`) was cut off; the state before it is back"),
-                format!("先前的修复（`{recipe}`）被中断；已恢复到修复之前的状态"),
-            )),
-            RecoveredOutcome::NeedsAttention { left } => {
+            RecoveredOutcome::Undone { kept } => {
+                session.say(&Text::new(
+                    format!("an earlier repair (`{recipe}`) was cut off; the state before it is back"),
+                    format!("先前的修复（`{recipe}`）被中断；已恢复到修复之前的状态"),
+                ));
+                mention_kept(session, &kept);
+            }
+            RecoveredOutcome::NeedsAttention { left, kept } => {
+                mention_kept(session, &kept);
                 let left = left.join("; ");
                 return Err(Refused::new(withheld(
                     RefusalReason::Surroundings,
@@ -57,6 +61,23 @@ pub fn recover(session: &Session, state: &StateDir, root: &AbsPath) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Names what an undo moved out of the way, and how long it is kept.
+pub fn mention_kept(session: &Session, kept: &[AbsPath]) {
+    for path in kept {
+        session.say(&Text::new(
+            format!("what stood in the way of the undo is kept in `{path}`"),
+            format!("挡在撤销路径上的内容保留在 `{path}`"),
+        ));
+    }
+    if !kept.is_empty() {
+        let days = limits(session).age.as_secs() / 86_400;
+        session.say(&Text::new(
+            format!("what stood in the way is kept for {days} days, or until `fix history prune` deletes it"),
+            format!("挡在原位的内容会保留 {days} 天，或直到被 `fix history prune` 删除"),
+        ));
+    }
 }
 
 /// What a dry run says instead of writing a file that the user named.

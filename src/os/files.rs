@@ -31,7 +31,7 @@ pub struct FileError {
 /// An opened folder.
 #[derive(Debug)]
 pub struct Folder {
-    fd: OwnedFd,
+    pub(super) fd: OwnedFd,
     path: AbsPath,
     /// Opened without the right to list it: it cannot be synchronised either.
     traverse_only: bool,
@@ -340,30 +340,6 @@ impl Folder {
             .map_err(|errno| failed("set the times of", self.join(name), errno))
     }
 
-    /// Reads the extended attributes of a regular file or folder, sorted; none where there is no support.
-    pub fn attributes(&self, name: &OsStr) -> Vec<(OsString, Vec<u8>)> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let Ok(fd) = fs::openat(&self.fd, name, flags, Mode::empty()) else { return Vec::new() };
-        let path = by_descriptor(&fd);
-        let Ok(names) = xattr::list_deref(&path) else { return Vec::new() };
-        let mut found: Vec<_> =
-            names.filter_map(|name| xattr::get_deref(&path, &name).ok().flatten().map(|value| (name, value))).collect();
-        found.sort();
-        found
-    }
-
-    /// Sets an extended attribute of a file or folder. What this user or file system may not set is left out.
-    pub fn set_attribute(&self, name: &OsStr, key: &OsStr, value: &[u8]) -> Result<(), FileError> {
-        self.step("set an attribute of", name)?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd =
-            fs::openat(&self.fd, name, flags, Mode::empty()).map_err(|errno| failed("open", self.join(name), errno))?;
-        match xattr::set_deref(by_descriptor(&fd), key, value) {
-            Err(error) if !is_unsupported(&error) => Err(self.error("set an attribute of", name, error)),
-            Ok(()) | Err(_) => Ok(()),
-        }
-    }
-
     /// Makes the names in this folder durable.
     pub fn sync(&self) -> Result<(), FileError> {
         step().map_err(|source| FileError { action: "synchronise", path: self.path.clone(), source })?;
@@ -445,17 +421,11 @@ impl Status {
     }
 }
 
-fn failed(action: &'static str, path: AbsPath, errno: Errno) -> FileError {
+pub(super) fn failed(action: &'static str, path: AbsPath, errno: Errno) -> FileError {
     FileError { action, path, source: errno.into() }
 }
 
-fn is_unsupported(error: &io::Error) -> bool {
-    [Errno::NOTSUP, Errno::PERM, Errno::ACCESS, Errno::INVAL]
-        .into_iter()
-        .any(|errno| Errno::from_io_error(error) == Some(errno))
-}
-
-fn by_descriptor(fd: &OwnedFd) -> std::path::PathBuf {
+pub(super) fn by_descriptor(fd: &OwnedFd) -> std::path::PathBuf {
     use std::os::fd::AsRawFd;
     Path::new("/proc/self/fd").join(fd.as_fd().as_raw_fd().to_string())
 }

@@ -11,6 +11,7 @@ pub mod path;
 pub mod ports;
 pub mod process;
 pub mod pty;
+pub mod rights;
 pub mod signals;
 pub mod survey;
 pub mod terminal;

@@ -179,6 +179,13 @@ impl Copier {
         self.entry((from, name), (to, to_name), 0, progress)
     }
 
+    /// Learns that a copy was moved: further names of the file are linked to where it is now.
+    pub fn moved(&mut self, from: &AbsPath, to: AbsPath) {
+        if let Some(first) = self.seen.values_mut().find(|first| *first == from) {
+            *first = to;
+        }
+    }
+
     fn entry(
         &mut self,
         (from, name): (&Folder, &OsStr),
@@ -250,6 +257,50 @@ pub fn copy(from: &Folder, name: &OsStr, to: &Folder, to_name: &OsStr, progress:
     Copier::new(to.path().clone()).copy(from, name, to, to_name, progress)
 }
 
+/// Says whether nothing would be lost if a tree were replaced by its copy: it is a part of it, be it that files of
+/// either were cut off while they were copied.
+pub fn is_part_of(
+    (folder, name): (&Folder, &OsStr),
+    (copies, copy_name): (&Folder, &OsStr),
+) -> Result<bool, FileError> {
+    let Some(there) = folder.status(name)? else { return Ok(true) };
+    let Some(copy) = copies.status(copy_name)?.filter(|copy| copy.kind == there.kind) else { return Ok(false) };
+    match there.kind {
+        Kind::File if is_complete(&copy, &there, || Ok(true))? => Ok(true),
+        Kind::File => begins_with((copies, copy_name), (folder, name)),
+        Kind::Link => Ok(folder.link_target(name)? == copies.link_target(copy_name)?),
+        Kind::Pipe | Kind::Socket | Kind::Device => Ok(true),
+        Kind::Folder => {
+            let (inner, inner_copies) = (folder.open_child(name)?, copies.open_child(copy_name)?);
+            for child in inner.names()? {
+                if !is_part_of((&inner, &child), (&inner_copies, &child))? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+    }
+}
+
+/// Says whether the bytes of the second file are the first ones of the first.
+fn begins_with((a, a_name): (&Folder, &OsStr), (b, b_name): (&Folder, &OsStr)) -> Result<bool, FileError> {
+    let (mut whole, mut part) = (io::BufReader::new(a.open_file(a_name)?), b.open_file(b_name)?);
+    let (mut want, mut block) = (Vec::new(), vec![0; 256 << 10]);
+    loop {
+        let got = part.read(&mut block).map_err(|source| b.error("read", b_name, source))?;
+        if got == 0 {
+            return Ok(true);
+        }
+        want.resize(got, 0);
+        match whole.read_exact(&mut want) {
+            Ok(()) if want == block[..got] => {}
+            Ok(()) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            Err(source) => return Err(a.error("read", a_name, source)),
+        }
+    }
+}
+
 /// Makes an entry one more name of a file that was copied before.
 fn link_to(
     anchor: &AbsPath,
@@ -303,20 +354,14 @@ pub fn copy_bytes(from: &Folder, name: &OsStr, to: &mut std::fs::File) -> io::Re
 /// Gives a copy the owner, attributes, mode and times of its source; the times last.
 fn dress(from: &Folder, name: &OsStr, to: &Folder, to_name: &OsStr, status: &Status) -> Result<(), FileError> {
     let there = to.status(to_name)?.ok_or_else(|| to.error("inspect", to_name, io::Error::from(Errno::NOENT)))?;
-    let is_foreign = (there.user, there.group) != (status.user, status.group);
-    if is_foreign {
+    if (there.user, there.group) != (status.user, status.group) {
         to.set_owner(to_name, status.user, status.group)?;
     }
     if matches!(status.kind, Kind::File | Kind::Folder) {
-        let present = to.attributes(to_name);
-        for (key, value) in from.attributes(name) {
-            if !present.contains(&(key.clone(), value.clone())) {
-                to.set_attribute(to_name, &key, &value)?;
-            }
-        }
+        to.set_attributes(to_name, &from.attributes(name))?;
     }
-    // A change of owner takes the set-user-id bit away.
-    if status.kind != Kind::Link && (is_foreign || there.mode != status.mode) {
+    // A change of owner takes the set-user-id bit away, an access list changes the rights of the group.
+    if status.kind != Kind::Link && to.status(to_name)?.is_none_or(|there| there.mode != status.mode) {
         to.set_mode(to_name, status.mode)?;
     }
     if there.modified != status.modified {

@@ -274,6 +274,7 @@ fn limits_of(change: &Change, host: &dyn Host) -> Vec<(Applicability, Text)> {
         Change::WriteFile(write) => {
             if matches!(write.before, FileState::Present(_)) {
                 limits.extend(tracked_file(host, &write.path).map(|why| (Applicability::Confirm, why)));
+                limits.extend(other_names(&write.path).map(|why| (Applicability::Confirm, why)));
             }
         }
         Change::RemoveTree(tree) => {
@@ -305,6 +306,18 @@ fn limits_of(change: &Change, host: &dyn Host) -> Vec<(Applicability, Text)> {
         }
     }
     limits
+}
+
+/// A file is replaced, so that its other names keep the old one.
+fn other_names(path: &AbsPath) -> Option<Text> {
+    // 32 bits on some architectures, 64 on others.
+    let names: u64 = rustix::fs::lstat(path.as_path()).ok()?.st_nlink.into();
+    let others = names.checked_sub(1).filter(|others| *others > 0)?;
+    let (plural, keep) = if others == 1 { ("", "keeps") } else { ("s", "keep") };
+    Some(Text::new(
+        format!("`{path}` has {others} other name{plural} (hard links), which {keep} the old content"),
+        format!("`{path}` 另有 {others} 个硬链接名，它们会保留旧内容"),
+    ))
 }
 
 fn free_bytes(path: &AbsPath) -> Option<u64> {

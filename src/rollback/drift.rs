@@ -4,8 +4,8 @@ use super::RollbackError;
 use crate::change::AbsPath;
 use crate::os::trees::Place;
 use crate::transaction::{
-    Act, Drift, GroupDir, Past, Saved, Seen, SeenAt, SetAside, Summary, TransactionError, changed_in_place,
-    present_version, refuse_mounts as refuse_mounts_in,
+    Act, Drift, GroupDir, Past, Rights, Saved, Seen, SeenAt, SetAside, Summary, TransactionError, Version,
+    changed_in_place, present_version, refuse_mounts as refuse_mounts_in,
 };
 
 /// The transactions of a group that are still in effect, oldest first.
@@ -28,6 +28,27 @@ fn former(pasts: &[Past], path: &AbsPath) -> Option<Seen> {
     saves.into_iter().find(|save| save.path == *path).and_then(|save| save.before.seen())
 }
 
+/// The rights that a file had before the group.
+fn former_rights(pasts: &[Past], path: &AbsPath) -> Option<Rights> {
+    let file = pasts.iter().flat_map(|past| &past.intents).find_map(|(_, act)| match act {
+        Act::Write { save, .. } if save.path == *path => match &save.before {
+            Saved::File(file) => Some(file),
+            Saved::Absent | Saved::Link { .. } | Saved::Tree(_) => None,
+        },
+        Act::Write { .. } | Act::Run { .. } | Act::SetAside(_) | Act::Scratch { .. } => None,
+    })?;
+    Some(Rights::of(&file.status, file.attributes.iter().map(|(key, value)| (key.0.as_os_str(), value.as_bytes()))))
+}
+
+/// Says whether somebody has given the file away, or opened it to others, since.
+fn has_other_rights(pasts: &[Past], seen: &SeenAt, now: Option<&Rights>) -> bool {
+    match (&seen.rights, now) {
+        (Some(then), Some(now)) => then != now && former_rights(pasts, &seen.path).as_ref() != Some(now),
+        // Old formats do not tell; what is no file any more is another matter.
+        (None, _) | (_, None) => false,
+    }
+}
+
 /// Lists the paths that are neither as the group left them nor as it found them.
 ///
 /// The last commit has looked at all that the group touched: the user's command ran once more before it.
@@ -35,12 +56,13 @@ pub(super) fn since(pasts: &[Past]) -> Result<Vec<SeenAt>, TransactionError> {
     let Some(committed) = pasts.iter().rev().find_map(|past| past.committed.as_ref()) else { return Ok(Vec::new()) };
     let mut drifted = Vec::new();
     for seen in &committed.seen {
-        let now = match Place::find(&seen.anchor, &seen.path) {
-            Ok(found) => Seen::find(&found)?,
+        let (now, rights) = match Place::find(&seen.anchor, &seen.path) {
+            Ok(found) => (Seen::find(&found)?, Rights::find(&found)),
             // A parent has become a link or a file.
-            Err(_) => Seen::Other,
+            Err(_) => (Seen::Other, None),
         };
-        if now != seen.seen && former(pasts, &seen.path) != Some(now) {
+        let is_other = now != seen.seen && former(pasts, &seen.path) != Some(now);
+        if is_other || has_other_rights(pasts, seen, rights.as_ref()) {
             drifted.push(seen.clone());
         }
     }
@@ -51,13 +73,26 @@ pub(super) fn since(pasts: &[Past]) -> Result<Vec<SeenAt>, TransactionError> {
 pub(super) fn shown(group: &GroupDir, drifted: Vec<SeenAt>) -> Vec<Drift> {
     drifted
         .into_iter()
-        .map(|seen| Drift {
-            expected: seen.seen.version(group),
-            present: match Place::find(&seen.anchor, &seen.path) {
-                Ok(found) => present_version(group, &found, &seen.seen),
-                Err(error) => crate::transaction::Version::Unreadable(error.to_string()),
-            },
-            path: seen.path,
+        .map(|seen| {
+            let found = Place::find(&seen.anchor, &seen.path);
+            let version = |rights: &Rights| Version::Rights {
+                user: rights.user,
+                group: rights.group,
+                is_listed: rights.list.is_some(),
+            };
+            let (mut expected, mut present) = (
+                seen.seen.version(group),
+                match &found {
+                    Ok(found) => present_version(group, found, &seen.seen),
+                    Err(error) => Version::Unreadable(error.to_string()),
+                },
+            );
+            if expected == present
+                && let (Some(then), Some(now)) = (&seen.rights, found.ok().and_then(|found| Rights::find(&found)))
+            {
+                (expected, present) = (version(then), version(&now));
+            }
+            Drift { path: seen.path, expected, present }
         })
         .collect()
 }

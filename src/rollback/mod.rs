@@ -9,9 +9,10 @@ mod save_first;
 use drift::Missing;
 
 use crate::change::AbsPath;
+use crate::os::machine;
 use crate::transaction::{
-    Drift, ForgottenBy, GroupDir, GroupRecord, GroupState, GroupSummary, Locks, Past, RecoveredOutcome, StateDir,
-    Tombstone, TransactionError, Trust, Unrecoverable, Watch, damage, finish_rollback, history, recover_one,
+    Drift, ForgottenBy, GroupDir, GroupRecord, GroupState, GroupSummary, Locks, Past, RecoveredOutcome, SeenAt,
+    StateDir, Tombstone, TransactionError, Trust, Unrecoverable, Watch, damage, finish_rollback, history, recover_one,
     refuse_unfinished, roots_of, tombstones,
 };
 
@@ -78,7 +79,7 @@ pub enum RollbackError {
     Left { group: String, why: Unrecoverable },
     /// The rollback began and did not end; the next attempt goes on.
     #[error("the rollback of `{group}` is not complete: {}", left.join("; "))]
-    Incomplete { group: String, left: Vec<String> },
+    Incomplete { group: String, left: Vec<String>, kept: Vec<AbsPath> },
 }
 
 fn names(drifts: &[Drift]) -> String {
@@ -105,15 +106,15 @@ pub fn roll_back(
     group.mend_head()?;
     // A repair that is still at work is not cut off: its holder is named instead.
     drop(Locks::take(state, &roots_of(&group)?, "fix rollback")?);
-    undo_cut_off(state, &group, watch)?;
+    let kept = undo_cut_off(state, &group, watch)?;
     let roots = roots_of(&group)?;
     let _locks = Locks::take(state, &roots, "fix rollback")?;
-    let mut result = RolledBack { group: group.id.clone(), ..RolledBack::default() };
+    let mut result = RolledBack { group: group.id.clone(), kept, ..RolledBack::default() };
     match group.records()?.last() {
         Some(GroupRecord::RolledBack { .. }) => return Err(RollbackError::Already(group.id)),
-        // It was cut off: what is left of it was compared when it began.
+        // It was cut off: it goes on, and keeps what came since.
         Some(GroupRecord::RollingBack { saved, .. }) => result.saved = saved.clone(),
-        Some(GroupRecord::Created { .. } | GroupRecord::Pruned { .. }) | None => {
+        Some(GroupRecord::Created { .. } | GroupRecord::Sealed { .. } | GroupRecord::Pruned { .. }) | None => {
             refuse_unfinished(state, &roots)?;
             let begun = begin(state, &group, on_drift, watch)?;
             result.saved = begun.saved;
@@ -122,9 +123,10 @@ pub fn roll_back(
     }
     let undone = finish_rollback(state, &group, result.saved.as_deref(), watch)?;
     if !undone.failed.is_empty() {
-        return Err(RollbackError::Incomplete { group: group.id, left: undone.failed });
+        let kept = [result.kept, undone.kept].concat();
+        return Err(RollbackError::Incomplete { group: group.id, left: undone.failed, kept });
     }
-    result.kept = undone.kept;
+    result.kept.extend(undone.kept);
     result.left.extend(undone.left);
     Ok(result)
 }
@@ -195,22 +197,24 @@ fn has_lost_its_head_only(group: &GroupDir) -> bool {
 }
 
 /// Undoes what of the group was cut off: the user asked for the group by name or place, so that another boot or
-/// file system is no reason to leave it alone.
-fn undo_cut_off(state: &StateDir, group: &GroupDir, watch: &mut dyn Watch) -> Result<(), RollbackError> {
+/// file system is no reason to leave it alone. Returns what was moved out of the way.
+fn undo_cut_off(state: &StateDir, group: &GroupDir, watch: &mut dyn Watch) -> Result<Vec<AbsPath>, RollbackError> {
+    let mut all_kept = Vec::new();
     if matches!(group.records()?.last(), Some(GroupRecord::RollingBack { .. })) {
-        return Ok(());
+        return Ok(all_kept);
     }
     for journal in group.journals().iter().rev() {
         let Some(past) = Past::read(group, journal)?.filter(Past::is_unfinished) else { continue };
         match recover_one(state, group, &past, Trust::UserAsked, watch)? {
-            RecoveredOutcome::Undone { .. } => {}
-            RecoveredOutcome::NeedsAttention { left } => {
-                return Err(RollbackError::Incomplete { group: group.id.clone(), left });
+            RecoveredOutcome::Undone { kept } => all_kept.extend(kept),
+            RecoveredOutcome::NeedsAttention { left, kept } => {
+                all_kept.extend(kept);
+                return Err(RollbackError::Incomplete { group: group.id.clone(), left, kept: all_kept });
             }
             RecoveredOutcome::Left(why) => return Err(RollbackError::Left { group: group.id.clone(), why }),
         }
     }
-    Ok(())
+    Ok(all_kept)
 }
 
 /// A rollback that may go on.
@@ -236,6 +240,12 @@ fn begin(state: &StateDir, group: &GroupDir, on_drift: OnDrift, watch: &mut dyn 
     }
     let drifts = drift::since(&pasts)?;
     let lost = drift::lost(group, &pasts)?;
+    // Before it is saved: what changes from here on is neither, and is kept apart.
+    let record = |drift: &SeenAt| SeenAt::record(group, &drift.anchor, &drift.path);
+    let seen = match on_drift {
+        OnDrift::Refuse => Vec::new(),
+        OnDrift::SaveFirst => drifts.iter().map(record).collect::<Result<_, _>>()?,
+    };
     let saved = match on_drift {
         OnDrift::Refuse if !drifts.is_empty() => {
             return Err(RollbackError::Drift { group: group.id.clone(), drifts: drift::shown(group, drifts) });
@@ -246,7 +256,8 @@ fn begin(state: &StateDir, group: &GroupDir, on_drift: OnDrift, watch: &mut dyn 
         OnDrift::SaveFirst if !drifts.is_empty() => Some(save_first::save_first(state, group, &pasts, &drifts, watch)?),
         OnDrift::Refuse | OnDrift::SaveFirst => None,
     };
-    let at = crate::os::machine::now().as_nanos() as u64;
-    group.append(&GroupRecord::RollingBack { at, saved: saved.clone() })?;
+    let at = machine::now().as_nanos() as u64;
+    let machine = Some(machine::Machine::here());
+    group.append(&GroupRecord::RollingBack { at, saved: saved.clone(), seen, machine })?;
     Ok(Begun { saved, left })
 }

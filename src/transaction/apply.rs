@@ -3,11 +3,12 @@
 use super::journal::{Act, Begin, FORMAT, Lines, LockedRoot, Record, Scratch, SeenAt, Summary};
 use super::lock::Locks;
 use super::past::Past;
+use super::recovery::rolling_back;
 use super::saved::save;
-use super::seen::Seen;
 use super::set_aside::{self, Next, Stage};
 use super::state::{GroupDir, StateDir};
-use super::undo::{Present, Undone, undo};
+use super::strangers::displaced;
+use super::undo::{Undone, undo};
 use super::{
     Applied, Drift, Event, Order, Outcome, Proof, RESERVE, TransactionError, Version, Watch, refuse_mounts, run, write,
 };
@@ -154,6 +155,7 @@ pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(
         lock.anchor.as_path().is_dir() && roots.iter().any(is_relative)
     };
     for group in state.groups()? {
+        let is_rolling = rolling_back(&group).is_ok_and(|begun| begun.is_some());
         for journal in group.journals() {
             let past = match Past::read(&group, &journal) {
                 Err(TransactionError::Damaged { .. } | TransactionError::NewerFormat { .. })
@@ -163,7 +165,8 @@ pub(crate) fn refuse_unfinished(state: &StateDir, roots: &[AbsPath]) -> Result<(
                 }
                 past => past?,
             };
-            if past.is_some_and(|past| past.is_unfinished() && past.begin.locks.iter().any(overlap)) {
+            let is_cut_off = |past: &Past| past.is_unfinished() || (is_rolling && !past.closed);
+            if past.is_some_and(|past| is_cut_off(&past) && past.begin.locks.iter().any(overlap)) {
                 return Err(TransactionError::Unfinished(group.id));
             }
         }
@@ -181,7 +184,9 @@ fn check(state: &StateDir, changes: &[Change], anchors: &[Vec<AbsPath>]) -> Resu
         let is_fresh = |path: &AbsPath| !earlier.iter().any(|other| path.is_within(other) || other.is_within(path));
         match change {
             Change::WriteFile(write) if is_fresh(&write.path) => {
-                drifts.extend(write::drift(&no_group, write, &Place::find(&anchors[0], &write.path)?)?);
+                let found = Place::find(&anchors[0], &write.path)?;
+                drifts.extend(write::drift(&no_group, write, &found)?);
+                refuse_pinned(&found, &write.path)?;
             }
             Change::RemoveTree(tree) => {
                 if state.path().is_within(&tree.path) {
@@ -203,6 +208,18 @@ fn check(state: &StateDir, changes: &[Change], anchors: &[Vec<AbsPath>]) -> Resu
         earlier.extend(change.touches());
     }
     if drifts.is_empty() { Ok(()) } else { Err(TransactionError::Drift(drifts)) }
+}
+
+/// Refuses what could be neither replaced nor put back, before anything is begun.
+fn refuse_pinned(found: &Found, path: &AbsPath) -> Result<(), TransactionError> {
+    let (folder, name) = match found {
+        Found::Here(place) => (&place.folder, &place.name),
+        Found::NoParent { folder, missing, name } => (folder, missing.first().unwrap_or(name)),
+    };
+    match folder.why_not_replaceable(name)? {
+        Some(why) => Err(TransactionError::Pinned { path: path.clone(), why }),
+        None => Ok(()),
+    }
 }
 
 fn tree_drift(anchor: &AbsPath, tree: &RemoveTree) -> Result<Option<Drift>, TransactionError> {
@@ -293,17 +310,20 @@ impl Transaction {
         stop_if_interrupted(watch)?;
         let seen = self.look()?;
         self.note(Record::Committed { at: machine::now().as_nanos() as u64, seen })?;
+        // It stands, whether or not this can be written: without it the end of the journal is not watched over.
+        let number = self.past.number().parse().expect("a transaction is named by its number");
+        let _ = self.past.group.seal(number, &self.lines);
         // Only in the way from here on; the next prune finds it otherwise.
         let _ = self.past.group.folder().and_then(|folder| folder.remove_file(RESERVE.as_ref()));
         Ok(())
     }
 
     fn item(&self, index: usize, part: usize) -> String {
-        let n = self.past.begin.transaction.rsplit('.').next().unwrap_or_default();
-        format!("{n}-{index}-{part}")
+        format!("{}-{index}-{part}", self.past.number())
     }
 
     fn write(&mut self, change: usize, anchor: &AbsPath, file: &crate::change::WriteFile) -> Result<(), Stop> {
+        self.note(Record::Saving { change })?;
         let act = write::intend(&self.past.group, anchor, file, self.item(change, 0))?;
         self.note(Record::Intent { change, act: act.clone() })?;
         Ok(write::act(anchor, file, &act)?)
@@ -372,6 +392,7 @@ impl Transaction {
             places.extend(beside.map(|path| Scratch { anchor: anchor.clone(), path }));
         }
         let names: Vec<String> = (0..run.writes.len()).map(name).collect();
+        self.note(Record::Saving { change })?;
         if run.writes.iter().any(|path| path.as_path().is_dir()) {
             self.note(Record::Intent { change, act: Act::Scratch { places } })?;
         }
@@ -393,6 +414,10 @@ impl Transaction {
         if let Some(process) = child {
             self.note(Record::ChildGone { process })?;
         }
+        // What cannot be looked at now is told from what the user makes later by nothing: an undo keeps it then.
+        if let Ok(seen) = self.seen_at(run.writes.iter().cloned().zip(anchors.iter().cloned())) {
+            self.note(Record::Left { change, seen })?;
+        }
         ran.map_err(Stop::Why)
     }
 
@@ -407,19 +432,18 @@ impl Transaction {
         }
         paths.sort();
         paths.dedup();
-        let mut seen = Vec::new();
-        for (path, anchor) in paths {
-            let at = Seen::record(group, &Place::find(&anchor, &path)?)?;
-            seen.push(SeenAt { anchor, path, seen: at });
-        }
-        Ok(seen)
+        self.seen_at(paths.into_iter())
+    }
+
+    fn seen_at(&self, paths: impl Iterator<Item = (AbsPath, AbsPath)>) -> Result<Vec<SeenAt>, TransactionError> {
+        paths.map(|(path, anchor)| SeenAt::record(&self.past.group, &anchor, &path)).collect()
     }
 
     fn undo(mut self, why: String, watch: &mut dyn Watch) -> Outcome {
-        match undo(&mut self.past, &mut self.lines, &why, Present::Unknown, watch) {
+        match undo(&mut self.past, &mut self.lines, &why, watch) {
             Ok(Undone { kept, left, failed }) if left.is_empty() && failed.is_empty() => Outcome::Undone { why, kept },
-            Ok(Undone { left, failed, .. }) => Outcome::NeedsAttention { why, left: [left, failed].concat() },
-            Err(error) => Outcome::NeedsAttention { why, left: vec![error.to_string()] },
+            Ok(Undone { kept, left, failed }) => Outcome::NeedsAttention { why, left: [left, failed].concat(), kept },
+            Err(error) => Outcome::NeedsAttention { why, left: vec![error.to_string()], kept: displaced(&self.past) },
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::change::AbsPath;
 use crate::os::files::FileError;
+use crate::os::rights::Pinned;
 
 /// Why a transaction was not begun, or why the state folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +32,12 @@ pub enum TransactionError {
     NewerFormat { path: AbsPath, format: u64, known: u32 },
     #[error("the journal `{path}` is damaged in line {line}: {why}")]
     Damaged { path: AbsPath, line: usize, why: String },
+    /// Something of a group that was cut off is gone.
+    #[error("{why}")]
+    Lost { group: AbsPath, why: String },
+    /// It could not be put back as it was.
+    #[error("refusing to change `{path}`: {}", pinned(*.why))]
+    Pinned { path: AbsPath, why: Pinned },
     /// An earlier repair of the same files was cut off.
     #[error("the repair `{0}` was cut off and is not yet undone")]
     Unfinished(String),
@@ -56,6 +63,12 @@ pub enum Version {
         bytes: Option<Vec<u8>>,
         mode: u32,
     },
+    /// A file that is somebody else's now, or open to others.
+    Rights {
+        user: u32,
+        group: u32,
+        is_listed: bool,
+    },
     Link(PathBuf),
     /// A folder; `changed` names some of the entries that differ, relative to it.
     Folder {
@@ -63,6 +76,16 @@ pub enum Version {
     },
     Other,
     Unreadable(String),
+}
+
+fn pinned(why: Pinned) -> String {
+    match why {
+        Pinned::Folder => "its folder is not writable".to_owned(),
+        Pinned::LockedFolder => "its folder is immutable or append-only".to_owned(),
+        Pinned::Locked => "it is immutable or append-only".to_owned(),
+        Pinned::Owner(user) => format!("it belongs to user {user}"),
+        Pinned::Group(group) => format!("it belongs to group {group}, which you are not in"),
+    }
 }
 
 fn drifted(drifts: &[Drift]) -> String {

@@ -10,7 +10,9 @@ use super::past::Past;
 use super::state::{GroupDir, StateDir};
 use super::{Title, newcomers};
 use crate::change::AbsPath;
+use crate::os::files::{FileError, Kind};
 use crate::os::machine;
+use crate::os::trees::{self, Descend};
 
 /// One invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,10 +158,9 @@ fn lost_head(
     pasts: Result<Vec<Past>, TransactionError>,
     unreadable: impl Fn(TransactionError) -> GroupSummary,
 ) -> Option<GroupSummary> {
-    let is_own = |name: &std::ffi::OsString| name == "group.jsonl" || name == super::RESERVE;
-    match group.folder().and_then(|folder| folder.names()) {
-        Ok(names) if names.iter().all(is_own) => return None,
-        Ok(_) => {}
+    match is_bare(group) {
+        Ok(true) => return None,
+        Ok(false) => {}
         Err(error) => return Some(unreadable(error.into())),
     }
     let why = TransactionError::Refused(format!("`{}` is gone or empty", group.path.resolve("group.jsonl")));
@@ -175,6 +176,16 @@ fn lost_head(
     })
 }
 
+/// Says whether a group's folder has nothing but what a group begins with: its own file and empty folders.
+fn is_bare(group: &GroupDir) -> Result<bool, FileError> {
+    let mut is_bare = true;
+    trees::walk::<FileError>(&group.folder()?, &mut |_, name, _, status| {
+        is_bare &= status.kind == Kind::Folder || name == "group.jsonl" || name == super::RESERVE;
+        Ok(if is_bare { Descend::Into } else { Descend::Skip })
+    })?;
+    Ok(is_bare)
+}
+
 fn group_state(state: &StateDir, records: &[GroupRecord], pasts: &[Past]) -> GroupState {
     let here = machine::Machine::here();
     let is_at_work = |past: &Past| past.begin.machine == here && past.begin.process.is_alive();
@@ -183,7 +194,7 @@ fn group_state(state: &StateDir, records: &[GroupRecord], pasts: &[Past]) -> Gro
         Some(GroupRecord::RolledBack { .. }) => return GroupState::RolledBack,
         Some(GroupRecord::RollingBack { .. }) if Locks::is_held(state, roots()) => return GroupState::AtWork,
         Some(GroupRecord::RollingBack { .. }) => return GroupState::RollingBack,
-        Some(GroupRecord::Created { .. } | GroupRecord::Pruned { .. }) | None => {}
+        Some(GroupRecord::Created { .. } | GroupRecord::Sealed { .. } | GroupRecord::Pruned { .. }) | None => {}
     }
     // Its process may live on without it, where a recovery is left to the next command.
     let mut unfinished = pasts.iter().filter(|past| past.is_unfinished()).peekable();

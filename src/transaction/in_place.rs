@@ -109,9 +109,9 @@ impl Pack {
         let mut file = folder.create_file(temporary, 0o600)?;
         step().and_then(|()| file.write_all(bytes)).map_err(|source| folder.error("write", temporary, source))?;
         drop(file);
-        for (key, value) in &packed.attributes {
-            folder.set_attribute(temporary, &key.0, value.as_bytes())?;
-        }
+        let attributes: Vec<_> =
+            packed.attributes.iter().map(|(key, value)| (key.0.clone(), value.as_bytes().to_vec())).collect();
+        folder.set_attributes(temporary, &attributes)?;
         if folder.status(temporary)?.is_none_or(|made| (made.user, made.group) != (status.user, status.group)) {
             folder.set_owner(temporary, status.user, status.group)?;
         }

@@ -27,6 +27,7 @@ mod seen;
 mod set_aside;
 mod snapshot;
 mod state;
+mod strangers;
 mod tombstone;
 mod undo;
 mod write;
@@ -57,7 +58,7 @@ pub(crate) use mounts::refuse_mounts;
 pub(crate) use past::Past;
 pub(crate) use recovery::{SAVES, Trust, finish_rollback, recover_one, roots_of};
 pub(crate) use saved::{Saved, save};
-pub(crate) use seen::{Seen, present_version};
+pub(crate) use seen::{Rights, Seen, present_version};
 pub(crate) use set_aside::SetAside;
 pub(crate) use snapshot::{changed_in_place, place_beside};
 pub(crate) use state::GroupDir;
@@ -98,8 +99,8 @@ pub enum Outcome {
     Committed { transaction: String },
     /// All is as before. `kept` names what was built meanwhile and moved out of the way.
     Undone { why: String, kept: Vec<AbsPath> },
-    /// Not all could be undone; `left` has a sentence for each thing.
-    NeedsAttention { why: String, left: Vec<String> },
+    /// Not all could be undone; `left` has a sentence for each thing, `kept` names what was moved out of the way.
+    NeedsAttention { why: String, left: Vec<String>, kept: Vec<AbsPath> },
 }
 
 /// Progress, for the person who waits.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::TransactionError;
-use super::journal::{Act, Begin, Lines, Record, SeenAt, read};
+use super::apply::touched;
+use super::journal::{Act, Begin, Lines, Record, SeenAt, Summary, Told, damaged, read};
 use super::saved::Saved;
 use super::set_aside::{SetAside, Stage};
 use super::state::GroupDir;
@@ -41,10 +42,16 @@ pub(crate) struct Past {
     pub group: GroupDir,
     pub journal: AbsPath,
     pub begin: Begin,
+    /// The check sum of each line, where the format has them.
+    pub sums: Option<Vec<String>>,
+    /// Changes whose files were being saved.
+    pub saving: BTreeSet<usize>,
     pub intents: Vec<(usize, Act)>,
     pub copied: BTreeSet<usize>,
     pub done: BTreeSet<usize>,
     pub children: Vec<ProcessId>,
+    /// What commands left when they ended.
+    pub left: Vec<SeenAt>,
     pub committed: Option<Committed>,
     pub undoing: Option<String>,
     pub cleared: BTreeSet<usize>,
@@ -61,13 +68,13 @@ pub(crate) struct Committed {
 impl Past {
     /// Reads a journal; `None` when it was cut off before it began.
     pub fn read(group: &GroupDir, journal: &AbsPath) -> Result<Option<Past>, TransactionError> {
-        Ok(Past::tell(group, journal, read(journal)?.0))
+        Past::tell(group, journal, read(journal)?)
     }
 
     /// Reads a journal to go on writing it.
     pub fn reopen(group: &GroupDir, journal: &AbsPath) -> Result<Option<(Past, Lines<Record>)>, TransactionError> {
-        let (lines, records) = Lines::reopen(journal)?;
-        Ok(Past::tell(group, journal, records).map(|past| (past, lines)))
+        let (lines, told) = Lines::reopen(journal)?;
+        Ok(Past::tell(group, journal, told)?.map(|past| (past, lines)))
     }
 
     /// A transaction that has just begun.
@@ -76,10 +83,13 @@ impl Past {
             group,
             journal,
             begin,
+            sums: None,
+            saving: BTreeSet::new(),
             intents: Vec::new(),
             copied: BTreeSet::new(),
             done: BTreeSet::new(),
             children: Vec::new(),
+            left: Vec::new(),
             committed: None,
             undoing: None,
             cleared: BTreeSet::new(),
@@ -88,12 +98,41 @@ impl Past {
         }
     }
 
-    fn tell(group: &GroupDir, journal: &AbsPath, records: Vec<Record>) -> Option<Past> {
-        let mut records = records.into_iter();
-        let Some(Record::Begin(begin)) = records.next() else { return None };
+    fn tell(group: &GroupDir, journal: &AbsPath, told: Told<Record>) -> Result<Option<Past>, TransactionError> {
+        let mut records = told.records.into_iter().enumerate();
+        let Some((_, Record::Begin(begin))) = records.next() else { return Ok(None) };
         let mut past = Past::started(group.clone(), journal.clone(), begin);
-        records.for_each(|record| past.learn(record));
-        Some(past)
+        past.sums = told.sums;
+        for (line, record) in records {
+            past.learn(record);
+            if let Some(why) = past.contradiction() {
+                return Err(damaged(journal, line, why));
+            }
+        }
+        Ok(Some(past))
+    }
+
+    /// Says what of the last record cannot be true: what old formats have instead of check sums. An undo that believed
+    /// a damaged path would write another file.
+    fn contradiction(&self) -> Option<String> {
+        if let Some((change, act)) = self.intents.last() {
+            let planned = self.begin.changes.get(*change).map(Summary::paths).unwrap_or_default();
+            let paths: Vec<&AbsPath> = match act {
+                Act::Write { save, .. } => vec![&save.path],
+                Act::SetAside(attempt) => vec![&attempt.path],
+                Act::Run { saves, .. } => saves.iter().map(|save| &save.path).collect(),
+                Act::Scratch { .. } => Vec::new(),
+            };
+            if let Some(path) = paths.into_iter().find(|path| !planned.contains(path)) {
+                return Some(format!("the plan has no `{path}`"));
+            }
+        }
+        let committed = self.committed.as_ref()?;
+        let is_seen = |path: &AbsPath| committed.seen.iter().any(|seen| seen.path == *path);
+        touched(self)
+            .into_iter()
+            .find(|(path, _)| !is_seen(path))
+            .map(|(path, _)| format!("nothing was seen at `{path}`"))
     }
 
     /// Takes in one more record.
@@ -101,6 +140,9 @@ impl Past {
         match record {
             // One head is enough.
             Record::Begin(_) => {}
+            Record::Saving { change } => {
+                self.saving.insert(change);
+            }
             Record::Intent { change, mut act } => {
                 moved_along(&self.group, &mut act);
                 self.intents.push((change, act));
@@ -113,6 +155,7 @@ impl Past {
             }
             Record::Child { process } => self.children.push(process),
             Record::ChildGone { process } => self.children.retain(|child| *child != process),
+            Record::Left { seen, .. } => self.left.extend(seen),
             Record::Committed { at, seen } => self.committed = Some(Committed { at, seen }),
             Record::Undoing { why, .. } => self.undoing = Some(why),
             Record::Cleared { change } => {
@@ -123,6 +166,11 @@ impl Past {
             }
             Record::Closed { .. } => self.closed = true,
         }
+    }
+
+    /// Its number in its group; the names of all that is kept for it begin with that.
+    pub fn number(&self) -> &str {
+        self.begin.transaction.rsplit('.').next().unwrap_or_default()
     }
 
     /// Says whether it was cut off: neither committed and left so, nor undone to the end.

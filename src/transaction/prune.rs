@@ -12,6 +12,7 @@ use super::past::Past;
 use super::state::{GroupDir, StateDir};
 use super::tombstone::{self, ForgottenBy, Tombstone};
 use super::{GroupState, GroupSummary, TransactionError, refuse_mounts, undo};
+use crate::os::files::Folder;
 use crate::os::machine;
 use crate::os::trees;
 
@@ -110,6 +111,7 @@ pub fn beyond(state: &StateDir, limits: &Limits) -> Result<Vec<GroupSummary>, Tr
 /// Forgets these repairs, and clears away what is left of some that were being forgotten when that was cut off.
 pub fn prune_these(state: &StateDir, ids: &[String], by: ForgottenBy) -> Result<Pruned, TransactionError> {
     let mut pruned = Pruned::default();
+    empty_going(state)?;
     let now = machine::now();
     let ids: BTreeSet<&String> = ids.iter().collect();
     // One that cannot be forgotten is no reason to keep all the others.
@@ -150,7 +152,10 @@ fn is_forgettable(summary: &GroupSummary) -> bool {
 fn age(group: &GroupDir, summary: &GroupSummary, now: Duration) -> Duration {
     let undone_at = group.records().unwrap_or_default().into_iter().rev().find_map(|record| match record {
         GroupRecord::RolledBack { at } => Some(Duration::from_nanos(at)),
-        GroupRecord::Created { .. } | GroupRecord::RollingBack { .. } | GroupRecord::Pruned { .. } => None,
+        GroupRecord::Created { .. }
+        | GroupRecord::Sealed { .. }
+        | GroupRecord::RollingBack { .. }
+        | GroupRecord::Pruned { .. } => None,
     });
     let since = if summary.newcomers.is_empty() { None } else { undone_at };
     now.saturating_sub(since.unwrap_or(summary.at))
@@ -179,7 +184,7 @@ fn is_young(group: &GroupDir, now: Duration) -> bool {
 }
 
 fn forget(state: &StateDir, group: &GroupDir) -> Result<(), TransactionError> {
-    let groups = crate::os::files::Folder::open(&state.path().resolve("groups"))?;
+    let groups = Folder::open(&state.path().resolve("groups"))?;
     refuse_mounts(&group.path)?;
     for journal in group.journals() {
         // Before it counts as forgotten.
@@ -194,6 +199,22 @@ fn forget(state: &StateDir, group: &GroupDir) -> Result<(), TransactionError> {
         let Some(past) = Past::read(group, &journal)? else { continue };
         undo::discard(&past)?;
     }
-    trees::remove(&groups, group.id.as_ref())?;
-    Ok(groups.sync()?)
+    // Out of the list as a whole: what is deleted half-way is no group any more.
+    let going = state.create()?.create_or_open(GOING.as_ref(), 0o700)?;
+    trees::remove(&going, group.id.as_ref())?;
+    groups.rename(group.id.as_ref(), &going, group.id.as_ref())?;
+    groups.sync()?;
+    Ok(trees::remove(&going, group.id.as_ref())?)
+}
+
+/// Where groups go to be deleted, beside those that there are.
+const GOING: &str = "going";
+
+/// Deletes what was cut off while it was deleted.
+fn empty_going(state: &StateDir) -> Result<(), TransactionError> {
+    let Ok(folder) = Folder::open(&state.path().resolve(GOING)) else { return Ok(()) };
+    for name in folder.names()? {
+        trees::remove(&folder, &name)?;
+    }
+    Ok(())
 }

@@ -4,17 +4,16 @@
 //! the files.
 
 use super::apply::locked_root;
+use super::damage::refuse_damage;
 use super::history::root_of;
 use super::journal::{Act, GroupRecord, Lines, Record, SeenAt};
 use super::lock::Locks;
 use super::past::Past;
-use super::seen::Seen;
 use super::state::{GroupDir, StateDir};
-use super::undo::{Present, Undone, undo};
+use super::undo::{Undone, undo};
 use super::{Title, TransactionError, Watch};
 use crate::change::AbsPath;
 use crate::os::machine::{self, Machine};
-use crate::os::trees::Place;
 
 /// Something that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +52,8 @@ pub struct Recovered {
 pub enum RecoveredOutcome {
     /// All is as before the repair. `kept` names what was moved out of the way.
     Undone { kept: Vec<AbsPath> },
-    /// Not all could be undone; `left` has a sentence for each thing.
-    NeedsAttention { left: Vec<String> },
+    /// Not all could be undone; `left` has a sentence for each thing, `kept` names what was moved out of the way.
+    NeedsAttention { left: Vec<String>, kept: Vec<AbsPath> },
     /// It was left alone.
     Left(Unrecoverable),
 }
@@ -80,6 +79,9 @@ pub fn pending(state: &StateDir) -> Result<Vec<Unfinished>, TransactionError> {
     let mut all = Vec::new();
     for group in state.groups()? {
         let (Ok(rollback), Ok(pasts)) = (rolling_back(&group), unfinished(&group)) else { continue };
+        if (rollback.is_some() || !pasts.is_empty()) && refuse_damage(&group).is_err() {
+            continue;
+        }
         if rollback.is_some() && !Locks::is_held(state, roots_of(&group)?.iter()) {
             all.extend(describe(&group, None, Interrupted::Rollback));
         }
@@ -108,10 +110,11 @@ pub fn recover(state: &StateDir, scope: &Scope, watch: &mut dyn Watch) -> Result
         }
     }
     for group in &groups {
-        if let Some(saved) = rolling_back(group)?
+        if let Some(begun) = rolling_back(group)?
             && let Some(unfinished) = describe(group, None, Interrupted::Rollback)
         {
-            let outcome = finish(state, group, saved.as_deref(), watch)?;
+            refuse_damage(group)?;
+            let outcome = finish(state, group, &begun, watch)?;
             met.push(Recovered { unfinished, outcome });
         }
     }
@@ -119,6 +122,7 @@ pub fn recover(state: &StateDir, scope: &Scope, watch: &mut dyn Watch) -> Result
     for group in groups.iter().rev() {
         for past in unfinished(group)?.into_iter().rev() {
             let Some(described) = describe(group, Some(&past), Interrupted::Repair) else { continue };
+            refuse_damage(group)?;
             let outcome = match &past.begin.saves_for {
                 Some(other) => settle_save(state, group, &past, other)?,
                 None => recover_one(state, group, &past, Trust::SameBoot, watch)?,
@@ -151,7 +155,7 @@ pub(crate) fn recover_one(
     watch: &mut dyn Watch,
 ) -> Result<RecoveredOutcome, TransactionError> {
     if trust == Trust::SameBoot
-        && let Some(why) = elsewhere(past)
+        && let Some(why) = elsewhere(past, &past.begin.machine)
     {
         return Ok(RecoveredOutcome::Left(why));
     }
@@ -179,18 +183,18 @@ pub(crate) fn recover_one(
     if !past.is_unfinished() {
         return Ok(RecoveredOutcome::Undone { kept: Vec::new() });
     }
-    outcome_of(undo(&mut past, &mut lines, "it was cut off", Present::Unknown, watch))
+    outcome_of(undo(&mut past, &mut lines, "it was cut off", watch))
 }
 
 fn outcome_of(undone: Result<Undone, TransactionError>) -> Result<RecoveredOutcome, TransactionError> {
     Ok(match undone? {
         Undone { kept, left, failed } if left.is_empty() && failed.is_empty() => RecoveredOutcome::Undone { kept },
-        Undone { left, failed, .. } => RecoveredOutcome::NeedsAttention { left: [left, failed].concat() },
+        Undone { kept, left, failed } => RecoveredOutcome::NeedsAttention { left: [left, failed].concat(), kept },
     })
 }
 
-fn elsewhere(past: &Past) -> Option<Unrecoverable> {
-    let (here, there) = (Machine::here(), &past.begin.machine);
+fn elsewhere(past: &Past, there: &Machine) -> Option<Unrecoverable> {
+    let here = Machine::here();
     if here.id != there.id || (here.namespace != there.namespace && !past.children.is_empty()) {
         return Some(Unrecoverable::OtherMachine);
     }
@@ -207,13 +211,16 @@ fn elsewhere(past: &Past) -> Option<Unrecoverable> {
 fn finish(
     state: &StateDir,
     group: &GroupDir,
-    saved: Option<&str>,
+    begun: &RollingBack,
     watch: &mut dyn Watch,
 ) -> Result<RecoveredOutcome, TransactionError> {
     let roots = roots_of(group)?;
     for journal in group.journals() {
-        let past = Past::read(group, &journal)?.filter(|past| !past.closed);
-        if let Some(path) = past.and_then(|past| past.missing_anchor()) {
+        let Some(past) = Past::read(group, &journal)?.filter(|past| !past.closed) else { continue };
+        if let Some(why) = elsewhere(&past, begun.machine.as_ref().unwrap_or(&past.begin.machine)) {
+            return Ok(RecoveredOutcome::Left(why));
+        }
+        if let Some(path) = past.missing_anchor() {
             return Ok(RecoveredOutcome::Left(Unrecoverable::OtherFileSystem(path)));
         }
     }
@@ -222,7 +229,7 @@ fn finish(
             Ok(RecoveredOutcome::Left(Unrecoverable::AtWork(error.to_string())))
         }
         Err(error) => Err(error),
-        Ok(_locks) => outcome_of(finish_rollback(state, group, saved, watch)),
+        Ok(_locks) => outcome_of(finish_rollback(state, group, begun.saved.as_deref(), watch)),
     }
 }
 
@@ -250,7 +257,7 @@ pub(crate) fn finish_rollback(
         if past.closed {
             continue;
         }
-        let undone = undo(&mut past, &mut lines, "rolled back", Present::Checked, watch)?;
+        let undone = undo(&mut past, &mut lines, "rolled back", watch)?;
         all.kept.extend(undone.kept);
         all.left.extend(undone.left);
         all.failed.extend(undone.failed);
@@ -276,11 +283,11 @@ fn commit_save(group: &GroupDir) -> Result<(), TransactionError> {
     for (_, act) in &past.intents {
         let Act::Run { saves, .. } = act else { continue };
         for save in saves {
-            let at = Seen::record(group, &Place::find(&save.anchor, &save.path)?)?;
-            seen.push(SeenAt { anchor: save.anchor.clone(), path: save.path.clone(), seen: at });
+            seen.push(SeenAt::record(group, &save.anchor, &save.path)?);
         }
     }
-    lines.append(&Record::Committed { at: machine::now().as_nanos() as u64, seen })
+    lines.append(&Record::Committed { at: machine::now().as_nanos() as u64, seen })?;
+    group.seal(1, &lines)
 }
 
 /// A save whose rollback never began is dropped: nothing was changed. Else it stays.
@@ -307,20 +314,28 @@ fn settle_save(
         }
         return Ok(RecoveredOutcome::Undone { kept: Vec::new() });
     }
-    let mut lines = Lines::<Record>::reopen(&past.journal)?;
+    let (mut lines, _) = Lines::<Record>::reopen(&past.journal)?;
     super::undo::clean_all(past)?;
-    lines.0.append(&Record::Closed { at: machine::now().as_nanos() as u64 })?;
+    lines.append(&Record::Closed { at: machine::now().as_nanos() as u64 })?;
     Ok(RecoveredOutcome::Undone { kept: Vec::new() })
 }
 
-/// The save that goes with a rollback that was begun and not finished; `None` when there is no such rollback.
-fn rolling_back(group: &GroupDir) -> Result<Option<Option<String>>, TransactionError> {
+/// A rollback that was begun and not finished.
+pub(crate) struct RollingBack {
+    /// The group that saves what the user had changed.
+    saved: Option<String>,
+    /// Where it began; old formats do not tell.
+    machine: Option<Machine>,
+}
+
+/// The rollback of a group that was begun and not finished, if there is one.
+pub(crate) fn rolling_back(group: &GroupDir) -> Result<Option<RollingBack>, TransactionError> {
     let mut begun = None;
     for record in group.records()? {
         match record {
-            GroupRecord::RollingBack { saved, .. } => begun = Some(saved),
+            GroupRecord::RollingBack { saved, machine, .. } => begun = Some(RollingBack { saved, machine }),
             GroupRecord::RolledBack { .. } => begun = None,
-            GroupRecord::Created { .. } | GroupRecord::Pruned { .. } => {}
+            GroupRecord::Created { .. } | GroupRecord::Sealed { .. } | GroupRecord::Pruned { .. } => {}
         }
     }
     Ok(begun)

@@ -4,13 +4,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::TransactionError;
 use super::seen::Seen;
 use super::snapshot::{self, SavedTree};
 use super::state::GroupDir;
+use super::strangers::Known;
 use crate::change::AbsPath;
 use crate::os::Name;
 use crate::os::fault::step;
@@ -56,15 +56,6 @@ pub struct SavedFile {
     pub hash: String,
     pub status: Status,
     pub attributes: Vec<(Name, Name)>,
-}
-
-/// What an undo met at a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Met {
-    /// Known content, or nothing: it may be replaced.
-    Ours,
-    /// Somebody else's: it was moved here first.
-    Kept(AbsPath),
 }
 
 /// Copies the bytes of a file into `blobs/` and returns their hash.
@@ -162,14 +153,24 @@ pub(crate) fn save(
     Ok(Save { anchor: anchor.clone(), path: path.clone(), name, before })
 }
 
-/// Puts back what was saved. May be repeated. Returns the names of files whose former content is lost because
-/// they were changed in place.
-pub(crate) fn restore(group: &GroupDir, save: &Save) -> Result<Vec<String>, TransactionError> {
+/// Puts back what was saved; what is somebody's there is moved away first. May be repeated. Returns the names of
+/// files whose former content is lost because they were changed in place.
+pub(crate) fn restore(
+    group: &GroupDir,
+    save: &Save,
+    known: &Known,
+    also: &[&Seen],
+) -> Result<Vec<String>, TransactionError> {
     let place = match (Place::find(&save.anchor, &save.path)?, &save.before) {
         (Found::Here(place), _) => place,
         (Found::NoParent { .. }, Saved::Absent) => return Ok(Vec::new()),
         (Found::NoParent { .. }, _) => Place::make(&save.anchor, &save.path, 0o777)?,
     };
+    let is_folder = |there: Option<Status>| there.is_some_and(|there| there.kind == Kind::Folder);
+    // In a folder each entry is looked at on its own.
+    if !(matches!(save.before, Saved::Tree(_)) && is_folder(place.status()?)) {
+        known.keep_stranger(save, &place, also)?;
+    }
     let here = place.status()?;
     match &save.before {
         Saved::Absent => {
@@ -177,7 +178,7 @@ pub(crate) fn restore(group: &GroupDir, save: &Save) -> Result<Vec<String>, Tran
             place.folder.sync()?;
         }
         Saved::File(file) => {
-            if here.is_some_and(|here| here.kind == Kind::Folder) {
+            if is_folder(here) {
                 trees::remove(&place.folder, &place.name)?;
             }
             restore_file(group, &place, file, &save.name)?;
@@ -191,7 +192,7 @@ pub(crate) fn restore(group: &GroupDir, save: &Save) -> Result<Vec<String>, Tran
                 place.folder.sync()?;
             }
         }
-        Saved::Tree(tree) => return snapshot::restore(group, save, &place, tree),
+        Saved::Tree(tree) => return snapshot::restore(group, save, &place, tree, &mut known.in_folder(save)),
     }
     Ok(Vec::new())
 }
@@ -204,16 +205,16 @@ pub(crate) fn restore_file(
     name: &str,
 ) -> Result<(), TransactionError> {
     let (folder, status) = (&place.folder, &saved.status);
-    let kept = group.inner("kept")?;
-    let temporary = temporary_name(group, name);
-    folder.remove_file(temporary.as_ref())?;
     // The very file, when it is still there and nobody changed it through another name.
     let is_it =
         |there: Option<Status>| there.is_some_and(|there| (there.device, there.inode) == (status.device, status.inode));
     if is_it(folder.status(&place.name)?) && hash_file(folder, &place.name).is_ok_and(|hash| hash == saved.hash) {
-        dress(folder, &place.name, saved)?;
-        return Ok(folder.sync()?);
+        // It may be another's, or locked: what is as it was is not set again.
+        return Ok(dress(folder, &place.name, saved)?);
     }
+    let kept = group.inner("kept")?;
+    let temporary = temporary_name(group, name);
+    folder.remove_file(temporary.as_ref())?;
     if is_it(kept.status(name.as_ref())?) && hash_file(&kept, name.as_ref()).is_ok_and(|hash| hash == saved.hash) {
         // By a link and a move over the old name, so that the path is never without a file.
         match kept.link(name.as_ref(), folder, temporary.as_ref()) {
@@ -239,71 +240,32 @@ pub(crate) fn restore_file(
     Ok(folder.sync()?)
 }
 
-/// Removes the links that were kept of what is back now; the copies in `blobs/` stay.
-pub(crate) fn let_go(group: &GroupDir, save: &Save) -> Result<(), TransactionError> {
-    for inner in ["kept", "snapshots"] {
-        let links = match group.folder()?.open_child(inner.as_ref()) {
-            Err(error) if error.errno() == Some(Errno::NOENT) => continue,
-            opened => opened?,
-        };
-        if links.status(save.name.as_ref())?.is_some() {
-            trees::remove(&links, save.name.as_ref())?;
-            links.sync()?;
-        }
-    }
-    Ok(())
-}
-
 /// The name of a file that is being written beside its final place.
 pub(crate) fn temporary_name(group: &GroupDir, name: &str) -> String {
     format!(".fix-{}-{name}.tmp", group.id)
 }
 
-/// Gives a file the owner, attributes, mode and times that were saved; the times last.
+/// Gives a file the owner, attributes, mode and times that were saved; the times last. What is so already is left
+/// alone, what a new file got from its folder is taken away.
 pub(crate) fn dress(folder: &Folder, name: &OsStr, saved: &SavedFile) -> Result<(), FileError> {
     let status = &saved.status;
     let there = folder.status(name)?.ok_or_else(|| folder.error("inspect", name, io::ErrorKind::NotFound.into()))?;
-    let is_foreign = (there.user, there.group) != (status.user, status.group);
-    if is_foreign {
+    if (there.user, there.group) != (status.user, status.group) {
         folder.set_owner(name, status.user, status.group)?;
     }
-    let present = folder.attributes(name);
-    for (key, value) in &saved.attributes {
-        if !present.iter().any(|(k, v)| *k == key.0 && v == value.as_bytes()) {
-            folder.set_attribute(name, &key.0, value.as_bytes())?;
-        }
-    }
-    // A change of owner takes the set-user-id bit away.
-    if is_foreign || there.mode != status.mode {
+    let saved: Vec<_> =
+        saved.attributes.iter().map(|(key, value)| (key.0.clone(), value.as_bytes().to_vec())).collect();
+    folder.set_attributes(name, &saved)?;
+    // A change of owner takes the set-user-id bit away, an access list changes the rights of the group.
+    if folder.status(name)?.is_none_or(|there| there.mode != status.mode) {
         folder.set_mode(name, status.mode)?;
     }
-    folder.set_times(name, status.accessed, status.modified)
-}
-
-/// Moves what nobody of us put at a path into the group's folder, before an undo replaces it.
-pub(crate) fn keep_stranger(
-    group: &GroupDir,
-    place: &Place,
-    name: &str,
-    known: &[&Seen],
-) -> Result<Met, TransactionError> {
-    let present = Seen::at(&place.folder, &place.name)?;
-    if known.contains(&&present) {
-        return Ok(Met::Ours);
+    if there.modified != status.modified {
+        return folder.set_times(name, status.accessed, status.modified);
     }
-    let displaced = group.inner("displaced")?;
-    let free = (1..).map(|n| format!("{name}-{n}")).find(|name| !displaced.join(name.as_ref()).as_path().exists());
-    let free = free.expect("one of the names is free");
-    let to = displaced.join(free.as_ref());
-    match place.folder.rename(&place.name, &displaced, free.as_ref()) {
-        Ok(()) => {}
-        Err(error) if error.is_cross_device() => {
-            trees::copy(&place.folder, &place.name, &displaced, free.as_ref(), &mut |_| Ok(()))?;
-            displaced.sync_file_system()?;
-            trees::remove(&place.folder, &place.name)?;
-        }
-        Err(error) => return Err(error.into()),
+    if there.accessed != status.accessed {
+        // It was read in order to be compared; nobody needs that undone.
+        let _ = folder.set_times(name, status.accessed, status.modified);
     }
-    displaced.sync()?;
-    Ok(Met::Kept(to))
+    Ok(())
 }

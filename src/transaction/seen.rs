@@ -12,7 +12,8 @@ use super::saved::{hash_file, read_blob, store_bytes};
 use super::state::GroupDir;
 use crate::change::FileState;
 use crate::os::Name;
-use crate::os::files::{FileError, FileTime, Folder, Kind};
+use crate::os::files::{FileError, FileTime, Folder, Kind, Status};
+use crate::os::rights::ACCESS_LIST;
 use crate::os::trees::{Descend, Found, Place, walk};
 
 /// What stands at a path.
@@ -34,14 +35,69 @@ pub enum Seen {
     Other,
 }
 
+/// Whose a file is, and to whom an access list gives more: not content, and yet not to be set back unasked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rights {
+    pub user: u32,
+    pub group: u32,
+    /// The hash of the access list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<String>,
+}
+
+impl Rights {
+    /// Looks at a file; what is no file has none that are watched over.
+    pub(crate) fn find(found: &Found) -> Option<Rights> {
+        let Found::Here(Place { folder, name }) = found else { return None };
+        let status = folder.status(name).ok().flatten().filter(|status| status.kind == Kind::File)?;
+        Some(Rights::of(&status, folder.attributes(name).iter().map(|(key, value)| (key.as_os_str(), &**value))))
+    }
+
+    pub(crate) fn of<'a>(status: &Status, mut attributes: impl Iterator<Item = (&'a OsStr, &'a [u8])>) -> Rights {
+        let list = attributes.find(|(key, _)| *key == ACCESS_LIST);
+        let list = list.map(|(_, list)| blake3::hash(list).to_hex().to_string());
+        Rights { user: status.user, group: status.group, list }
+    }
+}
+
 /// One line of a folder's listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Listed {
-    path: Name,
+pub(crate) struct Listed {
+    pub path: Name,
     kind: Kind,
     mode: u32,
     len: u64,
     modified: Option<FileTime>,
+}
+
+impl Listed {
+    fn of(path: Name, status: &Status) -> Self {
+        // A folder's own size and time change with its byte code caches.
+        let is_folder = status.kind == Kind::Folder;
+        Listed {
+            path,
+            kind: status.kind,
+            mode: status.mode,
+            len: if is_folder { 0 } else { status.len },
+            modified: (!is_folder).then_some(status.modified),
+        }
+    }
+
+    /// Says whether an entry is as it was listed.
+    pub fn is(&self, status: &Status) -> bool {
+        *self == Listed::of(self.path.clone(), status)
+    }
+}
+
+/// Reads the listing of a folder that was seen; what is no folder has none.
+pub(crate) fn listed(group: &GroupDir, seen: &Seen) -> Vec<Listed> {
+    let Seen::Folder { listing } = seen else { return Vec::new() };
+    let text = read_blob(group, listing, u64::MAX - 1).filter(|text| blake3::hash(text).to_hex().as_str() == listing);
+    lines(&text.unwrap_or_default()).collect()
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = Listed> {
+    serde_json::Deserializer::from_slice(text).into_iter::<Listed>().map_while(Result::ok)
 }
 
 /// Files that are too large to be shown in a diff are only named.
@@ -143,15 +199,7 @@ fn list(folder: &Folder) -> Result<Vec<u8>, FileError> {
         if name == "__pycache__" {
             return Ok(Descend::Skip);
         }
-        // A folder's own size and time change with its byte code caches.
-        let is_folder = status.kind == Kind::Folder;
-        let line = Listed {
-            path: Name::new(path),
-            kind: status.kind,
-            mode: status.mode,
-            len: if is_folder { 0 } else { status.len },
-            modified: (!is_folder).then_some(status.modified),
-        };
+        let line = Listed::of(Name::new(path), status);
         serde_json::to_writer(&mut text, &line).expect("a listing holds nothing that JSON cannot express");
         text.push(b'\n');
         Ok(Descend::Into)
@@ -160,14 +208,9 @@ fn list(folder: &Folder) -> Result<Vec<u8>, FileError> {
 }
 
 fn differing(before: &[u8], after: &[u8]) -> Vec<PathBuf> {
-    let lines = |text: &[u8]| -> BTreeMap<Name, Listed> {
-        serde_json::Deserializer::from_slice(text)
-            .into_iter::<Listed>()
-            .map_while(Result::ok)
-            .map(|line| (line.path.clone(), line))
-            .collect()
-    };
-    let (before, after) = (lines(before), lines(after));
+    let by_path =
+        |text: &[u8]| -> BTreeMap<Name, Listed> { lines(text).map(|line| (line.path.clone(), line)).collect() };
+    let (before, after) = (by_path(before), by_path(after));
     let mut changed: Vec<PathBuf> = before
         .iter()
         .filter(|(path, line)| after.get(*path) != Some(*line))

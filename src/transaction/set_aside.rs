@@ -263,7 +263,14 @@ impl SetAside {
                         renamed => renamed?,
                     }
                 }
-                By::Copy => copier.copy(items, &name, &place.folder, &place.name, progress)?,
+                By::Copy => {
+                    // What is left of the folder, or was copied back already, is a part of the copy; else somebody
+                    // works there.
+                    if !trees::is_part_of((&place.folder, &place.name), (items, &name))? {
+                        self.move_away(&trash, &place)?;
+                    }
+                    copier.copy(items, &name, &place.folder, &place.name, progress)?;
+                }
             }
         }
         items.sync()?;

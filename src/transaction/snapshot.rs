@@ -20,6 +20,7 @@ use super::beside;
 use super::in_place::{Pack, Packed};
 use super::saved::{Save, read_blob, store_bytes};
 use super::state::GroupDir;
+use super::strangers::Strangers;
 use crate::change::AbsPath;
 use crate::os::Name;
 use crate::os::files::{FileError, Folder, Kind, Status};
@@ -273,6 +274,7 @@ pub(crate) fn restore(
     save: &Save,
     place: &Place,
     tree: &SavedTree,
+    strangers: &mut Strangers,
 ) -> Result<Vec<String>, TransactionError> {
     let entries = entries(group, tree, &save.path)?;
     let pack = Pack::read(group, tree.pack.as_deref(), &save.path)?;
@@ -281,7 +283,7 @@ pub(crate) fn restore(
     }
     let live = place.folder.create_or_open(&place.name, 0o700)?;
     place.folder.set_mode(&place.name, tree.status.mode | 0o700)?;
-    let same = clear(&live, &entries, &pack)?;
+    let same = clear(&live, &entries, &pack, strangers)?;
     let top = open_snapshot(group, save, tree)?;
     let mut copier = Copier::new(save.anchor.clone());
     let (mut from, mut to) = (Parents::new(&top), Parents::new(&live));
@@ -330,15 +332,26 @@ fn link_to(anchor: &AbsPath, first: &AbsPath, folder: &Folder, name: &OsStr) -> 
     }
 }
 
-/// Removes what was not there, and says of each entry of the listing whether it is the very one, unchanged.
-fn clear(live: &Folder, entries: &[Entry], pack: &Pack) -> Result<Vec<bool>, FileError> {
+/// Removes what was not there, and says of each entry of the listing whether it is the very one, unchanged. What is
+/// somebody's is moved away instead.
+fn clear(
+    live: &Folder,
+    entries: &[Entry],
+    pack: &Pack,
+    strangers: &mut Strangers,
+) -> Result<Vec<bool>, TransactionError> {
     let places: HashMap<&OsStr, usize> =
         entries.iter().enumerate().map(|(at, entry)| (entry.path.0.as_os_str(), at)).collect();
     let mut same = vec![false; entries.len()];
-    walk::<FileError>(live, &mut |folder, name, below, status| {
-        let known = places.get(below.as_os_str()).map(|at| (*at, &entries[*at]));
-        let Some((at, entry)) = known.filter(|(_, entry)| entry.status.kind == status.kind) else {
-            trees::remove(folder, name)?;
+    walk::<TransactionError>(live, &mut |folder, name, below, status| {
+        let saved = places.get(below.as_os_str()).map(|at| (*at, &entries[*at]));
+        let Some((at, entry)) = saved.filter(|(_, entry)| entry.status.kind == status.kind) else {
+            match saved {
+                // It is put back on its own, and looked at then.
+                Some((_, entry)) if entry.how == How::Apart => {}
+                None if status.kind == Kind::File && is_temporary(name) => folder.remove_file(name)?,
+                Some(_) | None => strangers.clear(folder, name, below, status)?,
+            }
             return Ok(Descend::Skip);
         };
         if status.kind == Kind::Folder {
@@ -354,6 +367,20 @@ fn clear(live: &Folder, entries: &[Entry], pack: &Pack) -> Result<Vec<bool>, Fil
                 // Nothing keeps its number from being given to another file.
                 How::Packed(packed) => pack.has(packed, folder, name),
             };
+        // What is changed in place, or put back already and not yet dressed, is no stranger.
+        let is_ours = || match &entry.how {
+            How::Apart => true,
+            How::Linked => (status.device, status.inode) == (entry.status.device, entry.status.inode),
+            How::Copied => is_unchanged(status, &entry.status),
+            How::Packed(packed) => pack.has(packed, folder, name),
+            How::Listed => match &entry.target {
+                Some(target) => folder.link_target(name).is_ok_and(|there| there == target.0),
+                None => true,
+            },
+        };
+        if !same[at] && !is_ours() && !strangers.is_known(below, status) {
+            strangers.take(folder, name, below)?;
+        }
         Ok(Descend::Into)
     })?;
     // Names of one file stay names of one file: all are put back, or none.
@@ -417,12 +444,18 @@ fn restore_file(from: &Folder, to: &Folder, name: &OsStr, entry: &Entry, copier:
     let source = from.status(name)?;
     let there = to.status(name)?;
     let is_it = |a: &Status| there.as_ref().is_some_and(|b| (a.device, a.inode) == (b.device, b.inode));
-    if !source.as_ref().is_some_and(is_it) {
+    // A copy that an earlier attempt put there.
+    let is_back = entry.how == How::Copied && there.as_ref().is_some_and(|there| is_unchanged(there, &entry.status));
+    if !is_back && !source.as_ref().is_some_and(is_it) {
         let temporary = temporary(name);
         to.remove_file(&temporary)?;
         match from.link(name, to, &temporary) {
             Ok(()) => to.replace(&temporary, to, name)?,
-            Err(error) if error.is_unlinkable() => copier.copy(from, name, to, name, &mut |_| Ok(()))?,
+            Err(error) if error.is_unlinkable() => {
+                copier.copy(from, name, to, &temporary, &mut |_| Ok(()))?;
+                to.replace(&temporary, to, name)?;
+                copier.moved(&to.join(&temporary), to.join(name));
+            }
             Err(error) => return Err(error),
         }
     }
@@ -432,7 +465,13 @@ fn restore_file(from: &Folder, to: &Folder, name: &OsStr, entry: &Entry, copier:
 /// A name that the next run of the restore finds and removes, since the listing does not have it.
 fn temporary(name: &OsStr) -> OsString {
     let hash = blake3::hash(name.as_encoded_bytes()).to_hex();
-    OsString::from(format!(".fix-restore-{}", &hash[..16]))
+    OsString::from(format!("{TEMPORARY}{}", &hash[..16]))
+}
+
+const TEMPORARY: &str = ".fix-restore-";
+
+fn is_temporary(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
 }
 
 fn dress(folder: &Folder, name: &OsStr, status: &Status) -> Result<(), FileError> {

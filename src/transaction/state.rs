@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 
 use super::TransactionError;
-use super::journal::{FORMAT, GroupRecord, Lines, read};
+use super::journal::{FORMAT, GroupRecord, Lines, Record, parts, read};
 use super::past::Past;
 use crate::change::AbsPath;
 use crate::os::files::{FileError, Folder};
@@ -141,7 +141,7 @@ impl GroupDir {
         if !path.as_path().exists() {
             return Ok(Vec::new());
         }
-        Ok(read(&path)?.0)
+        Ok(read(&path)?.records)
     }
 
     /// Says whether an unreadable group may be about these folders: by the project in its first line, whatever
@@ -153,7 +153,7 @@ impl GroupDir {
         }
         let text = std::fs::read(self.path.resolve("group.jsonl")).unwrap_or_default();
         let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        serde_json::from_slice::<Head>(first)
+        serde_json::from_slice::<Head>(parts(first).0)
             .is_ok_and(|head| roots.iter().any(|root| root.is_within(&head.root) || head.root.is_within(root)))
     }
 
@@ -174,6 +174,14 @@ impl GroupDir {
     pub fn append(&self, record: &GroupRecord) -> Result<(), TransactionError> {
         let (mut lines, _) = Lines::reopen(&self.path.resolve("group.jsonl"))?;
         lines.append(record)
+    }
+
+    /// Records that a transaction is committed with the last line of its journal.
+    pub fn seal(&self, transaction: usize, lines: &Lines<Record>) -> Result<(), TransactionError> {
+        match lines.seal() {
+            Some(seal) => self.append(&GroupRecord::Sealed { transaction, seal: seal.to_owned() }),
+            None => Ok(()),
+        }
     }
 
     /// The journals of its transactions, in order.
@@ -293,10 +301,10 @@ mod tests {
         let root = AbsPath::new("/p").unwrap();
         let first = state.new_group(&root, &[]).unwrap();
         // As if it had been made in 2100.
-        let head = first.path.resolve("group.jsonl");
-        let text = std::fs::read_to_string(&head).unwrap();
-        let at = first.created_at();
-        std::fs::write(&head, text.replace(&at.to_string(), "4102444800000000000")).unwrap();
+        let (id, root_of_first, at) = (first.id.clone(), root.clone(), 4_102_444_800_000_000_000);
+        let created = GroupRecord::Created { format: FORMAT, id, root: root_of_first, command: Vec::new(), at };
+        std::fs::remove_file(first.path.resolve("group.jsonl")).unwrap();
+        Lines::create(&first.folder().unwrap(), "group.jsonl", &created).unwrap();
         assert_eq!(first.created_at(), 4_102_444_800_000_000_000);
         let second = state.new_group(&root, &[]).unwrap();
         let third = state.new_group(&root, &[]).unwrap();

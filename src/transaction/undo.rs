@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
+use rustix::io::Errno;
+
 use super::journal::{Act, Lines, Record, Scratch};
 use super::past::Past;
-use super::saved::{Met, Save, Saved, keep_stranger, let_go, restore};
+use super::saved::{Save, Saved, restore};
 use super::seen::Seen;
 use super::set_aside::SetAside;
-use super::state::GroupDir;
+use super::strangers::{Known, displaced};
 use super::{Event, TransactionError, Watch, snapshot};
 use crate::change::{AbsPath, Reversible};
-use crate::os::files::{FileError, FileTime, Folder, Gone, Kind};
+use crate::os::files::{FileError, FileTime, Folder, Gone, Kind, Status};
 use crate::os::machine;
 use crate::os::trees::{self, Descend, Found, Place, walk};
 
@@ -25,23 +27,15 @@ pub(crate) struct Undone {
     pub failed: Vec<String>,
 }
 
-/// Whether what stands at a path may be somebody else's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Present {
-    /// It was compared with what the repair left there.
-    Checked,
-    Unknown,
-}
-
 /// Undoes all changes of a transaction and closes its journal.
 pub(crate) fn undo(
     past: &mut Past,
     lines: &mut Lines<Record>,
     why: &str,
-    present: Present,
     watch: &mut dyn Watch,
 ) -> Result<Undone, TransactionError> {
     watch.event(Event::Undoing);
+    let known = Known::of(&past.group);
     // Room for what has to be written now, even on a full disk. Without this record, too, the journal says that
     // there is something to undo.
     let _ = past.group.folder().and_then(|folder| folder.remove_file(super::RESERVE.as_ref()));
@@ -52,7 +46,7 @@ pub(crate) fn undo(
         if past.undone.contains(&change) {
             continue;
         }
-        if let Err(error) = undo_act(past, lines, at, &act, present, &mut undone, watch) {
+        if let Err(error) = undo_act(past, lines, at, &act, &known, &mut undone, watch) {
             undone.failed.push(error.to_string());
             continue;
         }
@@ -62,11 +56,14 @@ pub(crate) fn undo(
             note(past, lines, Record::Undone { change })?;
         }
     }
+    // What an attempt that was cut off had moved away is told of as well.
+    undone.kept.extend(displaced(past));
     if undone.failed.is_empty() {
         settle_times(past)?;
         for (_, act) in &past.intents {
-            clean(&past.group, act, &mut undone)?;
+            clean(act, &mut undone)?;
         }
+        let_go(past, &mut undone)?;
         note(past, lines, Record::Closed { at: machine::now().as_nanos() as u64 })?;
     }
     Ok(undone)
@@ -83,18 +80,18 @@ fn undo_act(
     lines: &mut Lines<Record>,
     at: usize,
     act: &Act,
-    present: Present,
+    known: &Known,
     undone: &mut Undone,
     watch: &mut dyn Watch,
 ) -> Result<(), TransactionError> {
     let change = past.intents[at].0;
     match act {
-        Act::Write { save, made, temporary, after } => undo_write(past, save, made, temporary, after, present, undone),
+        Act::Write { save, made, temporary, after } => undo_write(past, save, made, temporary, after, known),
         Act::SetAside(attempt) => put_back(past, lines, at, attempt, watch),
         Act::Scratch { .. } => Ok(()),
         Act::Run { saves, reversible } => {
             for save in in_order(saves) {
-                undone.left.extend(restore(&past.group, save)?.into_iter().map(|path| {
+                undone.left.extend(restore(&past.group, save, known, &[])?.into_iter().map(|path| {
                     format!("`{path}` was changed in place while its former content was kept only as a link")
                 }));
             }
@@ -127,22 +124,14 @@ fn undo_write(
     made: &[AbsPath],
     temporary: &str,
     after: &Seen,
-    present: Present,
-    undone: &mut Undone,
+    known: &Known,
 ) -> Result<(), TransactionError> {
-    if let Found::Here(place) = Place::find(&save.anchor, &save.path)? {
+    if let Found::Here(place) = Place::find(&save.anchor, &save.path)?
+        && place.folder.status(temporary.as_ref())?.is_some()
+    {
         place.folder.remove_file(temporary.as_ref())?;
-        let before = match &save.before {
-            Saved::File(file) => Seen::File { hash: file.hash.clone(), mode: file.status.mode },
-            Saved::Absent | Saved::Link { .. } | Saved::Tree(_) => Seen::Absent,
-        };
-        if present == Present::Unknown
-            && let Met::Kept(path) = keep_stranger(&past.group, &place, &save.name, &[&Seen::Absent, &before, after])?
-        {
-            undone.kept.push(path);
-        }
     }
-    restore(&past.group, save)?;
+    restore(&past.group, save, known, &[after])?;
     for folder in made.iter().rev() {
         if let Found::Here(place) = Place::find(&save.anchor, folder)? {
             match place.folder.remove_folder_if_empty(&place.name)? {
@@ -171,21 +160,47 @@ fn put_back(
 }
 
 /// Removes what the undo needs no more. What is a link to a file that is back would change with that.
-fn clean(group: &GroupDir, act: &Act, undone: &mut Undone) -> Result<(), TransactionError> {
+fn clean(act: &Act, undone: &mut Undone) -> Result<(), TransactionError> {
     match act {
         Act::SetAside(attempt) => {
             undone.kept.extend(attempt.newcomers()?);
             attempt.clean()
         }
         Act::Scratch { places } => clean_scratch(places),
-        Act::Write { save, .. } => let_go(group, save),
-        Act::Run { saves, .. } => saves.iter().try_for_each(|save| let_go(group, save)),
+        Act::Write { .. } | Act::Run { .. } => Ok(()),
     }
+}
+
+/// Removes the links that were kept of what is back now, whether or not their intent was reached; the copies in
+/// `blobs/` stay.
+fn let_go(past: &Past, undone: &mut Undone) -> Result<(), TransactionError> {
+    let begin = format!("{}-", past.number());
+    for inner in ["kept", "snapshots"] {
+        let links = match past.group.folder()?.open_child(inner.as_ref()) {
+            Err(error) if error.errno() == Some(Errno::NOENT) => continue,
+            opened => opened?,
+        };
+        let names = links.names()?.into_iter().filter(|name| name.as_encoded_bytes().starts_with(begin.as_bytes()));
+        for name in names.collect::<Vec<_>>() {
+            let is_only_name =
+                |status: Option<Status>| status.is_some_and(|status| status.kind == Kind::File && status.names == 1);
+            if past.intents.is_empty() && is_only_name(links.status(&name)?) {
+                // Nobody of us took its other name away.
+                undone.kept.push(links.join(&name));
+                continue;
+            }
+            trees::remove(&links, &name)?;
+            links.sync()?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes what a transaction that changed nothing left outside of the state folder.
 pub(crate) fn clean_all(past: &Past) -> Result<(), TransactionError> {
-    past.intents.iter().try_for_each(|(_, act)| clean(&past.group, act, &mut Undone::default()))
+    let mut undone = Undone::default();
+    past.intents.iter().try_for_each(|(_, act)| clean(act, &mut undone))?;
+    let_go(past, &mut undone)
 }
 
 /// Removes all that is kept for a transaction outside of its group's folder: it cannot be undone any more.

@@ -91,7 +91,11 @@ fn put(place: &Place, image: &FileImage, before: &Saved, temporary: &str) -> Res
                 Status { mode: image.mode, accessed: times.accessed, modified: times.modified, ..saved.status };
             dress(folder, name, &super::saved::SavedFile { status, ..saved.clone() })?;
         }
-        Saved::Absent | Saved::Link { .. } | Saved::Tree(_) => folder.set_mode(name, image.mode)?,
+        Saved::Absent | Saved::Link { .. } | Saved::Tree(_) => {
+            // The plan shows a mode: nobody else gets a right by a list that the folder hands down.
+            folder.set_attributes(name, &[])?;
+            folder.set_mode(name, image.mode)?;
+        }
     }
     step().and_then(|()| file.sync_all()).map_err(failed)?;
     match before {

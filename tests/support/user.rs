@@ -38,8 +38,13 @@ impl Sandbox {
             assert!(copied.success(), "the program cannot be copied");
         }
         give(&self.root(), PLAIN);
-        let mut command = self.command(program);
-        command.uid(PLAIN).gid(PLAIN);
+        self.fix_as_plain_user_keeping(&[])
+    }
+
+    /// The same, once that is prepared, with every file left to whom it belongs.
+    pub fn fix_as_plain_user_keeping(&self, args: &[&str]) -> Command {
+        let mut command = self.command(self.root().join("fix"));
+        command.uid(PLAIN).gid(PLAIN).args(args);
         command
     }
 }

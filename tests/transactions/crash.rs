@@ -17,17 +17,17 @@ use build_fix::transaction::{
 
 /// One kind of repair.
 #[derive(Clone, Copy)]
-struct Scenario {
-    make: fn() -> Project,
+pub struct Scenario {
+    pub make: fn() -> Project,
     /// Folders that shall behave as file systems of their own.
     separate: &'static [&'static str],
     /// What the user's command leaves behind while the repair is being proved.
-    builds: fn(&Project),
+    pub builds: fn(&Project),
     /// Somebody works in this folder.
     working_in: Option<&'static str>,
 }
 
-const PLAIN: Scenario = Scenario { make: tree, separate: &[], builds: |_| (), working_in: None };
+pub const PLAIN: Scenario = Scenario { make: tree, separate: &[], builds: |_| (), working_in: None };
 
 fn tree() -> Project {
     let mut project = Project::new();
@@ -83,13 +83,13 @@ impl Drop for Worker {
     }
 }
 
-struct Stage {
-    project: Project,
+pub struct Stage {
+    pub project: Project,
     _worker: Option<Worker>,
 }
 
 impl Scenario {
-    fn stage(&self) -> Stage {
+    pub fn stage(&self) -> Stage {
         let project = (self.make)();
         fault::separate(self.separate.iter().map(|below| project.base.path().join(below)).collect());
         let worker = self.working_in.map(|below| Worker::start(project.path(below)));
@@ -106,7 +106,7 @@ impl Scenario {
 }
 
 /// Lets the process die at step `at`; returns whether the work ended before that.
-fn dies_at(at: u64, work: impl FnOnce()) -> bool {
+pub fn dies_at(at: u64, work: impl FnOnce()) -> bool {
     fault::arm(Fault::DeadFrom(at));
     work();
     let used = fault::steps();
@@ -260,15 +260,15 @@ fn failed() -> Proof {
     Proof::Failed { why: "the same failure".into() }
 }
 
-const FILES: Scenario = Scenario { make: files, ..PLAIN };
-const BESIDE: Scenario = Scenario { separate: &["state"], ..PLAIN };
-const COPIED: Scenario = Scenario { separate: &["state", "project/.fix"], ..PLAIN };
-const ENTRIES: Scenario = Scenario { working_in: Some("build/bin"), ..PLAIN };
+pub const FILES: Scenario = Scenario { make: files, ..PLAIN };
+pub const BESIDE: Scenario = Scenario { separate: &["state"], ..PLAIN };
+pub const COPIED: Scenario = Scenario { separate: &["state", "project/.fix"], ..PLAIN };
+pub const ENTRIES: Scenario = Scenario { working_in: Some("build/bin"), ..PLAIN };
 const ENTRIES_WITHIN: Scenario = Scenario { separate: &["state", "project/.fix"], ..ENTRIES };
-const ENTRIES_COPIED: Scenario = Scenario { separate: &["state", "project/.fix", "project/build/.fix"], ..ENTRIES };
-const COMMAND: Scenario = Scenario { make: command, ..PLAIN };
-const COMMAND_BESIDE: Scenario = Scenario { separate: &["state"], ..COMMAND };
-const INSTALLED: Scenario = Scenario { make: installed, ..PLAIN };
+pub const ENTRIES_COPIED: Scenario = Scenario { separate: &["state", "project/.fix", "project/build/.fix"], ..ENTRIES };
+pub const COMMAND: Scenario = Scenario { make: command, ..PLAIN };
+pub const COMMAND_BESIDE: Scenario = Scenario { separate: &["state"], ..COMMAND };
+pub const INSTALLED: Scenario = Scenario { make: installed, ..PLAIN };
 const REBUILT: Scenario = Scenario { make: mixed, builds: rebuilds, ..PLAIN };
 const REBUILT_ENTRIES: Scenario = Scenario { make: mixed, builds: rebuilds, ..ENTRIES };
 

@@ -244,7 +244,7 @@ fn a_file_edited_in_place_is_refused_by_name() {
     let mut project = Project::new();
     project.run(&["/bin/sh", "-c", "echo edited >> build/CMakeFiles/a.o; exit 3"], &["build"]);
     let outcome = project.apply(&mut Unwatched, &mut |_| Proof::Proved).unwrap();
-    let Outcome::NeedsAttention { why, left } = outcome else { panic!("{outcome:?}") };
+    let Outcome::NeedsAttention { why, left, kept: _ } = outcome else { panic!("{outcome:?}") };
     assert!(why.contains("ended with status 3"), "{why}");
     assert!(left.len() == 1 && left[0].contains("CMakeFiles/a.o"), "{left:?}");
     assert!(pending(&project.state()).unwrap().is_empty(), "there is nothing more to try");
@@ -556,11 +556,11 @@ fn journals_of_old_and_newer_formats() {
     );
 
     let journal = base.path().join("groups/20260102-030405/1.jsonl");
-    let newer = fs::read_to_string(&journal).unwrap().replacen("\"format\":1", "\"format\":2", 1);
+    let newer = fs::read_to_string(&journal).unwrap().replacen("\"format\":1", "\"format\":3", 1);
     fs::write(&journal, newer).unwrap();
     let result = roll_back(&state, &Which::Id("20260102-030405".into()), OnDrift::Refuse, &mut Unwatched);
     let text = result.unwrap_err().to_string();
-    assert!(text.contains("newer version (format 2); this one reads up to format 1"), "{text}");
+    assert!(text.contains("newer version (format 3); this one reads up to format 2"), "{text}");
     assert!(matches!(history(&state).unwrap()[0].state, GroupState::Unreadable(_)));
 
     // It hinders nobody else.

@@ -9,7 +9,7 @@ use build_fix::transaction::{
 };
 
 use crate::afterwards::commit;
-use crate::repairs::{Project, abs};
+use crate::repairs::{Project, abs, as_of_old};
 
 /// Repairs a file of its own.
 fn repair(project: &mut Project, name: &str) -> String {
@@ -29,6 +29,7 @@ fn states(project: &Project) -> Vec<(String, GroupState)> {
 /// Makes a group as old as it would be, had the clock been right when it was made.
 fn backdate(project: &Project, id: &str, days: u64) {
     let head = project.state().path().as_path().join("groups").join(id).join("group.jsonl");
+    as_of_old(head.parent().unwrap());
     let text = fs::read_to_string(&head).unwrap();
     let (first, rest) = text.split_once('\n').unwrap();
     let mut created: serde_json::Value = serde_json::from_str(first).unwrap();

@@ -5,8 +5,12 @@ mod afterwards;
 mod crash;
 mod files;
 mod forgetting;
+#[cfg(debug_assertions)]
+mod guards;
 mod in_place;
 mod kill;
+#[cfg(debug_assertions)]
+mod later_work;
 mod places;
 mod repairs;
 mod times;

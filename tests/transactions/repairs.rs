@@ -185,6 +185,16 @@ pub fn installed() -> Project {
     project
 }
 
+/// Takes the check sums out of the files of a group, so that they can be told what the test needs: as format 1 was.
+pub fn as_of_old(folder: &Path) {
+    for name in ["group.jsonl", "1.jsonl"] {
+        let text = fs::read_to_string(folder.join(name)).unwrap();
+        let lines = text.lines().map(|line| format!("{}\n", line.split('\t').next().unwrap()));
+        let old: String = lines.filter(|line| !line.contains("\"sealed\"")).collect();
+        fs::write(folder.join(name), old.replacen("\"format\":2", "\"format\":1", 1)).unwrap();
+    }
+}
+
 /// All that a tree is: kinds, modes, bytes, times of files and of the folders of `build`, names of one file.
 pub type Picture = BTreeMap<PathBuf, String>;
 

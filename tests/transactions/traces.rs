@@ -39,7 +39,7 @@ fn damage_is_told_and_nothing_of_it_is_forgotten() {
             fs::write(folder.join("1.jsonl"), &text[..40]).unwrap();
         }),
         ("1.jsonl", |folder| fs::rename(folder.join("1.jsonl"), folder.join("2.jsonl")).unwrap()),
-        ("trash", |folder| {
+        ("has lost its end", |folder| {
             let text = fs::read_to_string(folder.join("1.jsonl")).unwrap();
             fs::write(folder.join("1.jsonl"), format!("{}\n", text.lines().next().unwrap())).unwrap();
         }),

@@ -131,8 +131,9 @@ fn show_repairs(page: &mut Page<'_>, repairs: &[RepairLine]) {
         let lang = page.style.lang;
         let text = format!("{}: {} – {}", repair.id, repair.title.get(lang), repair.outcome.sentence().get(lang));
         page.prose(BOLD, 0, &text);
-        // What was not done, or is undone, is not told as done; the plan was shown above.
-        let done = matches!(repair.outcome, Outcome::Repaired | Outcome::NeedsAttention | Outcome::StillFailing);
+        // What was not done, or is undone, is not told as done; the plan was shown above. What an undo left is named
+        // by it.
+        let done = matches!(repair.outcome, Outcome::Repaired | Outcome::StillFailing);
         for change in repair.changes.iter().filter(|_| done) {
             let text = change_text(page, change);
             page.line(PLAIN, 2, text.get(lang));
