@@ -311,7 +311,6 @@ fn limits_of(change: &Change, host: &dyn Host) -> Vec<(Applicability, Text)> {
 
 /// A file is replaced, so that its other names keep the old one.
 fn other_names(path: &AbsPath) -> Option<Text> {
-    // 32 bits on some architectures, 64 on others.
     let names = std::fs::symlink_metadata(path.as_path()).ok()?.nlink();
     let others = names.checked_sub(1).filter(|others| *others > 0)?;
     let (plural, keep) = if others == 1 { ("", "keeps") } else { ("s", "keep") };
