@@ -8,7 +8,6 @@ use std::ffi::OsString;
 use crate::change::{AbsPath, AllowedRoots, Change, EnvOverlay, FileState, Reversible, TreeKind};
 use crate::diagnosis::Finding;
 use crate::evidence::{FileKind, Host, Metadata, tracked_file};
-use crate::os::files::Folder;
 use crate::recipe::{Applicability, Step, Text, Value, Values};
 use crate::steps::{self, Evaluate, LowerError, Lowered, Order};
 
@@ -311,8 +310,8 @@ fn limits_of(change: &Change, host: &dyn Host) -> Vec<(Applicability, Text)> {
 
 /// A file is replaced, so that its other names keep the old one.
 fn other_names(path: &AbsPath) -> Option<Text> {
-    let status = Folder::open(&path.parent()?).ok()?.status(path.file_name()?).ok()??;
-    let others = status.names.checked_sub(1).filter(|others| *others > 0)?;
+    let names = std::os::unix::fs::MetadataExt::nlink(&std::fs::symlink_metadata(path).ok()?);
+    let others = names.checked_sub(1).filter(|others| *others > 0)?;
     let (plural, keep) = if others == 1 { ("", "keeps") } else { ("s", "keep") };
     Some(Text::new(
         format!("`{path}` has {others} other name{plural} (hard links), which {keep} the old content"),
