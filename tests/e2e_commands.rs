@@ -67,7 +67,8 @@ fn a_shell_line_is_repaired_and_its_settings_are_told() {
     let (sandbox, installs, build) = stale_in("build");
     let line = format!("cd build && cmake -G Ninja .. {} -DAPP_BACKENDS=amd", installs.library("llvm-new"));
     let story = Story::new(&sandbox, ["bash", "-c", &line], MISSING);
-    story.is_repaired("tda-1.9", &[], |done| {
+    story.fix_command(&["run", "--yes"]).expect(1).says("-DMY_OPT=7");
+    story.is_repaired("tda-1.9", &["--yes=confirm"], |done| {
         assert!(done.stderr.contains("MY_OPT"), "{}", done.stderr);
         assert_eq!(cached(&build, "LLVM_DIR"), Some(installs.package("llvm-new", "llvm")));
     });

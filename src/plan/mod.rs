@@ -4,6 +4,7 @@ mod digest;
 mod roots;
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 
 use crate::change::{AbsPath, AllowedRoots, Change, EnvOverlay, FileState, Reversible, TreeKind};
 use crate::diagnosis::Finding;
@@ -310,7 +311,7 @@ fn limits_of(change: &Change, host: &dyn Host) -> Vec<(Applicability, Text)> {
 
 /// A file is replaced, so that its other names keep the old one.
 fn other_names(path: &AbsPath) -> Option<Text> {
-    let names = std::os::unix::fs::MetadataExt::nlink(&std::fs::symlink_metadata(path).ok()?);
+    let names = std::fs::symlink_metadata(path.as_path()).ok()?.nlink();
     let others = names.checked_sub(1).filter(|others| *others > 0)?;
     let (plural, keep) = if others == 1 { ("", "keeps") } else { ("s", "keep") };
     Some(Text::new(
