@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-/// Searched at once: enough for two processors; must hold twice the reach of a match and something new.
-pub const BLOCK: usize = 1 << 20;
+/// Read at once; must hold twice the reach of a match and something new.
+pub const BLOCK: usize = 256 << 10;
 /// Room of several blocks and of the context before them.
-pub const CHUNK: usize = 4 * BLOCK;
+pub const CHUNK: usize = 8 * BLOCK;
 
 /// Whether full chunks are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

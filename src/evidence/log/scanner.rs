@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::sync::{Arc, LazyLock, OnceLock};
-use std::thread;
+use std::sync::{Arc, OnceLock};
 
 use memchr::memrchr_iter;
 use regex::bytes::Regex;
@@ -26,8 +25,6 @@ use super::{LogScan, Pattern};
 
 /// Undecoded bytes are held back up to here.
 const RAW: usize = 64 << 10;
-/// From here on it is worth waking another processor.
-const SHARED_BYTES: usize = 512 << 10;
 /// A sentence with spaces may be wrapped, with empty lines around a name.
 const WRAPPED_LINES: usize = 8;
 /// More lines are for nobody's signature.
@@ -353,35 +350,8 @@ impl Shared {
         breaks
     }
 
-    /// Finds the anchors that start in `range`, and counts its line breaks: on two processors where there is enough to do.
+    /// Finds the anchors that start in `range`, and counts its line breaks.
     fn places(&self, text: &[u8], range: Range<usize>) -> (Vec<(usize, Place)>, u64) {
-        if range.len() < SHARED_BYTES || processors() < 2 {
-            self.places_in(text, range)
-        } else {
-            self.places_in_halves(text, range)
-        }
-    }
-
-    /// Neither half depends on the other: a block may begin and end anywhere.
-    fn places_in_halves(&self, text: &[u8], range: Range<usize>) -> (Vec<(usize, Place)>, u64) {
-        let middle = range.start + range.len() / 2;
-        thread::scope(|scope| {
-            let second = || self.places_in(text, middle..range.end);
-            // Without another thread, here.
-            let spawned = thread::Builder::new().name("log".to_owned()).spawn_scoped(scope, second);
-            let (mut places, mut breaks) = self.places_in(text, range.start..middle);
-            let (more, more_breaks) = match spawned.map(thread::ScopedJoinHandle::join) {
-                Ok(Ok(found)) => found,
-                Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                Err(_) => second(),
-            };
-            places.extend(more);
-            breaks += more_breaks;
-            (places, breaks)
-        })
-    }
-
-    fn places_in(&self, text: &[u8], range: Range<usize>) -> (Vec<(usize, Place)>, u64) {
         let mut places: Vec<(usize, Place)> = Vec::new();
         let mut add = |literal: usize, place: Place| {
             places.extend(self.owners[literal].iter().map(|pattern| (*pattern, place)));
@@ -458,13 +428,6 @@ impl Shared {
             }
         }
     }
-}
-
-/// Asked once, and not before there is much to do: it reads the limits of control groups.
-fn processors() -> usize {
-    static PROCESSORS: LazyLock<usize> =
-        LazyLock::new(|| thread::available_parallelism().map_or(1, std::num::NonZero::get));
-    *PROCESSORS
 }
 
 #[cfg(test)]

@@ -220,25 +220,6 @@ fn block_borders_and_line_numbers() {
 }
 
 #[test]
-fn two_halves_hold_what_the_whole_holds() {
-    let message = "\x1b[1mCMake\x1b[0m Error at CMakeLists.txt:2:\n  The CMAKE_CXX_COMPILER:\n\n    clang++\n\n  \
-                   is not a full path and\n  was  not found\tin the PATH.\n{\"log\":\"\\u001b[31munable to find library -lx\"}\n";
-    let shared = &scanner().shared;
-    let found = |(mut places, breaks): (Vec<(usize, Place)>, u64)| {
-        places.sort_unstable();
-        places.dedup();
-        (places, breaks)
-    };
-    for shift in 0..=message.len() {
-        let log = format!("{}{message}{}", "y\n".repeat(500), "x".repeat(1000 + message.len() - 2 * shift));
-        let range = 0..log.len();
-        let whole = found(shared.places_in(log.as_bytes(), range.clone()));
-        assert!(!whole.0.is_empty());
-        assert_eq!(found(shared.places_in_halves(log.as_bytes(), range)), whole, "{shift}");
-    }
-}
-
-#[test]
 fn captures_and_texts() {
     let log = "a\r\n[rank0]: The following imported targets are referenced, but are missing: \r\n[rank0]:   LLVMA LLVMB\r\n\x1b[31mld.lld: \x1b[0merror: unable to find library -lx\x1b[0m\r\n";
     let scan = scan(log.as_bytes());
