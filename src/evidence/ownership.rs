@@ -21,6 +21,12 @@ pub fn is_out_of_reach(host: &dyn Host, path: &Path, kind: FileKind) -> bool {
     is_ours && above(&real) && above(path)
 }
 
+/// Says whether a file or folder is root's or the user's own and not open to everybody: enough for what is only handed on
+/// to the user's own build, as a team's folder that its group may write is.
+pub fn is_of_no_stranger(host: &dyn Host, path: &Path) -> bool {
+    host.follow(path).is_ok_and(|meta| is_owned(host, &meta) && meta.mode & BY_ALL == 0)
+}
+
 fn belongs_to_us(host: &dyn Host, meta: &Metadata) -> bool {
     is_owned(host, meta) && !others_write(meta)
 }

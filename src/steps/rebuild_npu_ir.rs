@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::{LowerError, Lowered, Order, Verb};
 use crate::change::{AbsPath, Change, EnvOverlay, Reversible, Run};
+use crate::evidence::ownership::is_out_of_reach;
 use crate::evidence::questions::ArgSpec;
 use crate::evidence::{FileKind, ascend};
 use crate::recipe::Text;
@@ -27,7 +28,8 @@ fn rebuild_npu_ir(order: &Order<'_>) -> Result<Lowered, LowerError> {
     let script = checkout.resolve("build-tools/build.sh");
     let is = |path: &AbsPath, kind: FileKind| {
         let meta = host.inspect(path.as_path());
-        meta.is_ok_and(|meta| meta.kind == kind && meta.user == host.user() && meta.mode & 0o002 == 0)
+        meta.is_ok_and(|meta| meta.kind == kind && meta.user == host.user())
+            && is_out_of_reach(host, path.as_path(), kind)
     };
     // build.sh asks for a git work tree; `.git` of a submodule is a file.
     let in_git = host.inspect(checkout.resolve(".git").as_path()).is_ok();

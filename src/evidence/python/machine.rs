@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::{Interpreter, Kind};
 use crate::evidence::Host;
+use crate::evidence::ownership::is_of_no_stranger;
 use crate::os::AbsPath;
 
 /// Interpreters listed at most.
@@ -26,7 +27,7 @@ pub fn interpreters(host: &dyn Host) -> Vec<Interpreter> {
             break;
         }
         let Ok(real) = host.real(candidate.as_path()) else { continue };
-        if !is_trusted(host, &real) {
+        if !is_of_no_stranger(host, &real) {
             continue;
         }
         let Some(interpreter) = Interpreter::at(host, &candidate) else { continue };
@@ -49,12 +50,6 @@ pub fn of_project(host: &dyn Host) -> Vec<Interpreter> {
         .filter_map(|program| Interpreter::at(host, program))
         .filter(|interpreter| interpreter.kind != Kind::Base)
         .collect()
-}
-
-/// What strangers can write is no program to hand on.
-fn is_trusted(host: &dyn Host, real: &std::path::Path) -> bool {
-    let Ok(meta) = host.follow(real) else { return false };
-    meta.mode & 0o002 == 0 && (meta.user == 0 || meta.user == host.user())
 }
 
 fn candidates(host: &dyn Host) -> Vec<AbsPath> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Answer, ArgSpec, Inquiry, Question, UNKNOWN};
 use crate::evidence::build_command;
 use crate::evidence::build_tree;
+use crate::evidence::ownership::is_of_no_stranger;
 use crate::evidence::{FileKind, Host};
 use crate::formats::cmake_cache::{CMakeCache, Entry};
 use crate::os::AbsPath;
@@ -110,12 +111,8 @@ fn make_program(host: &dyn Host, generator: &str) -> Option<AbsPath> {
     let path = host.env("PATH")?;
     let folders: Vec<AbsPath> = std::env::split_paths(&path).filter_map(|folder| AbsPath::new(folder).ok()).collect();
     let trusted = |path: &AbsPath, kind| {
-        host.follow(path.as_path()).is_ok_and(|meta| {
-            meta.kind == kind
-                && [0, host.user()].contains(&meta.user)
-                && meta.mode & 0o002 == 0
-                && meta.mode & 0o111 != 0
-        })
+        is_of_no_stranger(host, path.as_path())
+            && host.follow(path.as_path()).is_ok_and(|meta| meta.kind == kind && meta.mode & 0o111 != 0)
     };
     let fits = |program: &AbsPath| {
         let folder = program.parent();

@@ -12,6 +12,7 @@ use super::object_kind::is_program;
 use super::setup_cmake_args::{LARGEST_SCRIPT, find_script};
 use super::{Answer, ArgSpec, Inquiry, Question};
 use crate::evidence::Host;
+use crate::evidence::ownership::is_of_no_stranger;
 use crate::recipe::Text;
 
 /// The questions of this file.
@@ -243,8 +244,9 @@ pub(super) fn folders_of_programs(host: &dyn Host) -> Vec<PathBuf> {
     let on_path = std::env::split_paths(&path).collect::<Vec<_>>();
     let named = toolchain_folders(host).into_iter().map(|(folder, _)| folder);
     let mut seen = BTreeSet::new();
-    let is_ours =
-        |folder: &PathBuf| folder.is_absolute() && is_trusted(host, folder) && !is_device_compilers(host, folder);
+    let is_ours = |folder: &PathBuf| {
+        folder.is_absolute() && is_of_no_stranger(host, folder) && !is_device_compilers(host, folder)
+    };
     on_path.into_iter().chain(named).filter(is_ours).filter(|folder| seen.insert(folder.clone())).collect()
 }
 
@@ -285,7 +287,7 @@ fn candidates(host: &dyn Host) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
     let mut candidates: Vec<Candidate> = Vec::new();
     for (bin, named) in toolchain_folders(host) {
-        if !bin.is_absolute() || !is_trusted(host, &bin) {
+        if !bin.is_absolute() || !is_of_no_stranger(host, &bin) {
             continue;
         }
         let Ok(real) = host.real(&bin) else { continue };
@@ -301,12 +303,6 @@ fn candidates(host: &dyn Host) -> Vec<Candidate> {
     }
     candidates.sort_by_key(|candidate| (!candidate.named, std::cmp::Reverse(candidate.version)));
     candidates
-}
-
-/// A folder that strangers can write to is no place to take programs from.
-fn is_trusted(host: &dyn Host, bin: &Path) -> bool {
-    let Ok(meta) = host.follow(bin) else { return false };
-    meta.mode & 0o002 == 0 && (meta.user == 0 || meta.user == host.user())
 }
 
 /// Reads the version from the folder's name, the program's real name, or the resource folder beside it.
