@@ -122,6 +122,12 @@ mod tests {
             set(path, mode);
             assert_eq!(is_out_of_reach(&host, &file, FileKind::File), expected, "{path:?} {mode:o}");
         }
+        // Handing on asks less: not open to everybody.
+        assert!(reset() && is_of_no_stranger(&host, &file));
+        set(&file, 0o775);
+        assert!(is_of_no_stranger(&host, &file));
+        set(&file, 0o757);
+        assert!(!is_of_no_stranger(&host, &file));
         // A group's members are others, where the group is not the owner's own.
         assert!(reset());
         set(&file, 0o775);
